@@ -42,6 +42,7 @@ import { VaultIndexes } from '#shared/search/index/vault-indexes.ts'
 import { QueryVectorCache } from '#shared/search/query/query-vector-cache.ts'
 import { termsOf } from '#shared/search/words/index-terms.ts'
 import { WebhookSender } from '#shared/events/webhooks/send.ts'
+import { webhookPolicy } from '#shared/events/webhooks/ssrf-guard.ts'
 import type { NearestSearch } from '#shared/vault/read/search/nearest.ts'
 import type { ExpiryPurger } from '#shared/vault/base/expiry-protocol.ts'
 import type { RetrievalTrail } from '#shared/vault/read/search/retrieval-trail.ts'
@@ -116,7 +117,7 @@ export async function openBackend(
   queue.held.away = () => [...embedders.away(), ...(reads.storeBreaker.isAway ? ['mongodb'] : [])]
   const callLog = new CallLog(postgres, log)
   const exchanges = new OpenExchanges({ postgres, ingest, usage, now, log })
-  const webhookSender = new WebhookSender({ allowLoopback: config.allowLoopbackWebhooks })
+  const webhookSender = new WebhookSender(webhookPolicy(config))
   const { clearSubscription, ...searched } = reads
 
   return {

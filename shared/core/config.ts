@@ -107,6 +107,8 @@ export function readConfig(env: Environment) {
     recallTimeoutMs: read('RECALL_TIMEOUT_MS', wholeNumberParser(50, 60_000), 1_500),
     /** For tests. */
     allowLoopbackWebhooks: read('WEBHOOK_LOOPBACK', choiceParser('on', 'off'), 'off') === 'on',
+    /** Addresses that webhooks may have although they are private or not encrypted. */
+    listedWebhooks: read<string[]>('WEBHOOK_PRIVATE_URLS', parseReceivers, []),
     vaultIndexCacheBytes:
       read('INDEX_CACHE_MB', wholeNumberParser(1, 1_000_000), 512) * 1024 * 1024,
     /** How vector search indexes are created, where MongoDB has vector search. */
@@ -270,6 +272,15 @@ function parseHeaderNames(text: string): string[] {
   if (names.every(name => /^[\w-]{2,128}\*?$/.test(name))) return names
   throw new Error(
     'must be names of headers, separated by commas; a * at the end stands for the rest',
+  )
+}
+
+function parseReceivers(text: string): string[] {
+  const urls = text.split(/[\s,]+/)
+  const form = /^(?:(?:otlp\+)?https?:\/\/[^/]+.*|syslog\+(?:tls|tcp):\/\/[^/]+:\d+\/?)$/i
+  if (urls.every(url => form.test(url) && URL.canParse(url))) return urls
+  throw new Error(
+    'must be addresses with https, http, otlp+https, otlp+http, syslog+tls or syslog+tcp; those of syslog with a port',
   )
 }
 

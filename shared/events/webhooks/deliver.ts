@@ -43,12 +43,12 @@ export async function deliverWebhook(
     await giveUpDelivery(postgres.query, delivery.id)
     return undefined
   }
-  const { id, webhook, storedUrl, event, attempts, dueInSeconds } = delivery
+  const { id, webhook, storedUrl, event, attempts, dueInSeconds, createdAt, data } = delivery
   if (dueInSeconds > 0) return { snoozeSeconds: dueInSeconds }
-  const payload = buildPayload(delivery)
   const url = openUrl(backend.seal, webhook, storedUrl)
   const secrets = signingSecrets(backend, delivery)
-  const attempt = await webhookSender.send({ id, url, secrets, payload }, signal)
+  const told = { id, type: event, timestamp: createdAt.toISOString(), data }
+  const attempt = await webhookSender.send({ url, secrets, events: [told] }, signal)
   // A send that the end of this process cut off does not count as a try.
   if (attempt.error !== null) signal?.throwIfAborted()
 
@@ -73,10 +73,6 @@ export async function deliverWebhook(
   if (disabledReason) log.warn({ webhook, reason: disabledReason }, 'webhook.switched-off')
   return isPending && nextTrySeconds !== null ? { snoozeSeconds: nextTrySeconds } : undefined
 }
-
-/** The envelope of Standard Webhooks, the same for every try. */
-const buildPayload = ({ event, createdAt, data }: PendingDelivery): string =>
-  JSON.stringify({ type: event, timestamp: createdAt.toISOString(), data })
 
 export const signingSecrets = (
   { seal }: Pick<DeliveryBackend, 'seal'>,

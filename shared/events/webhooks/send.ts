@@ -1,19 +1,22 @@
 import { Webhook } from 'standardwebhooks'
-import type { Agent, request as UndiciRequest } from 'undici'
+import type { Agent } from 'undici'
 import { Refusal } from '#shared/core/errors.ts'
+import { isPartial, toOtlpLogs } from '#shared/events/webhooks/otlp-logs.ts'
 import {
   publicLookup,
-  requirePublicUrl,
+  requireReceiverUrl,
+  toWebUrl,
   type AddressPolicy,
 } from '#shared/events/webhooks/ssrf-guard.ts'
+import { sendSyslog } from '#shared/events/webhooks/syslog.ts'
+import type { WebhookEvent } from '#shared/events/webhooks/webhooks.postgres.ts'
 
 type WebhookMessage = {
-  /** The same for every try, so that receivers can drop duplicates. */
-  id: string
   url: string
   /** The newest first; all of them sign. */
   secrets: readonly string[]
-  payload: string
+  /** One; of syslog any number, which are sent together. */
+  events: readonly [WebhookEvent, ...WebhookEvent[]]
 }
 
 /** `status` is null when there was no response. */
@@ -27,19 +30,15 @@ const responseBytesMax = 64 * 1024
 export class WebhookSender {
   readonly #policy: AddressPolicy
   readonly #timeouts: typeof sendTimeouts
-  #client: Promise<{ request: typeof UndiciRequest; dispatcher: Agent }> | undefined
+  readonly #agents = new Map<boolean, Promise<Agent>>()
 
   constructor(policy: AddressPolicy, timeouts: Partial<typeof sendTimeouts> = {}) {
     this.#policy = policy
     this.#timeouts = { ...sendTimeouts, ...timeouts }
   }
 
-  /** Sends a signed message once. Redirects are not followed; only the status of the response counts. */
-  async send(
-    { id, url, secrets, payload }: WebhookMessage,
-    signal?: AbortSignal,
-  ): Promise<DeliveryAttempt> {
-    const { request, dispatcher } = await (this.#client ??= this.#open())
+  /** Sends a message once. Redirects are not followed; only the status of the response counts. */
+  async send(message: WebhookMessage, signal?: AbortSignal): Promise<DeliveryAttempt> {
     const startedAt = performance.now()
     const attempt = (status: number | null, error: string | null): DeliveryAttempt => ({
       status,
@@ -48,36 +47,66 @@ export class WebhookSender {
     })
     try {
       const limit = AbortSignal.timeout(this.#timeouts.totalMs)
-      const { statusCode, body } = await request(requirePublicUrl(url, this.#policy), {
-        method: 'POST',
-        dispatcher,
-        headers: buildHeaders(id, secrets, payload),
-        body: payload,
-        signal: signal ? AbortSignal.any([signal, limit]) : limit,
-      })
-      await body.dump({ limit: responseBytesMax })
-      return attempt(statusCode, statusCode >= 200 && statusCode < 300 ? null : 'refused')
+      const until = signal ? AbortSignal.any([signal, limit]) : limit
+      const { url, isListed } = requireReceiverUrl(message.url, this.#policy)
+      if (url.protocol.startsWith('syslog')) {
+        const lookup = isListed ? undefined : publicLookup(this.#policy)
+        await sendSyslog(url, message.events, { ...(lookup && { lookup }), signal: until })
+        return attempt(null, null)
+      }
+      const { status, isTaken } = await this.#post(url, isListed, message, until)
+      return attempt(status, isTaken ? null : 'refused')
     } catch (error) {
       return attempt(null, failureReason(error))
     }
   }
 
+  /** Posts a signed event. */
+  async #post(
+    url: URL,
+    isListed: boolean,
+    { secrets, events: [event] }: WebhookMessage,
+    signal: AbortSignal,
+  ): Promise<{ status: number; isTaken: boolean }> {
+    const { id, ...envelope } = event
+    const isOtlp = url.protocol.startsWith('otlp')
+    const body = isOtlp ? toOtlpLogs(event) : JSON.stringify(envelope)
+    const { request } = await import('undici')
+    const response = await request(toWebUrl(url), {
+      method: 'POST',
+      dispatcher: await this.#agent(isListed),
+      headers: buildHeaders(id, secrets, body),
+      body,
+      signal,
+    })
+    let answer = ''
+    for await (const text of response.body.setEncoding('utf8'))
+      if ((answer += text).length > responseBytesMax) break
+    const { statusCode: status } = response
+    return { status, isTaken: status >= 200 && status < 300 && !(isOtlp && isPartial(answer)) }
+  }
+
   async close(): Promise<void> {
-    await (await this.#client)?.dispatcher.destroy()
+    await Promise.all([...this.#agents.values()].map(async agent => (await agent).destroy()))
   }
 
   /** Loads the client with the first message: web processes send none. */
-  async #open() {
-    const { Agent, request } = await import('undici')
-    const { connectMs, responseMs } = this.#timeouts
-    const dispatcher = new Agent({
-      connect: { timeout: connectMs, lookup: publicLookup(this.#policy) },
-      headersTimeout: responseMs,
-      bodyTimeout: responseMs,
-      keepAliveTimeout: 5_000,
-      pipelining: 1,
-    })
-    return { request, dispatcher }
+  #agent(isListed: boolean): Promise<Agent> {
+    const open = async (): Promise<Agent> => {
+      const { Agent } = await import('undici')
+      const { connectMs, responseMs } = this.#timeouts
+      const lookup = isListed ? {} : { lookup: publicLookup(this.#policy) }
+      return new Agent({
+        connect: { timeout: connectMs, ...lookup },
+        headersTimeout: responseMs,
+        bodyTimeout: responseMs,
+        keepAliveTimeout: 5_000,
+        pipelining: 1,
+      })
+    }
+    const agent = this.#agents.get(isListed) ?? open()
+    this.#agents.set(isListed, agent)
+    return agent
   }
 }
 
@@ -98,13 +127,15 @@ const reasonByCode: Record<string, string> = {
   ENOTFOUND: 'name not found',
   EAI_AGAIN: 'name not found',
   ECONNREFUSED: 'connection refused',
+  ECLOSED: 'closed early',
 }
 
 /** Without the error's message, which may name internal addresses. */
 function failureReason(error: unknown): string {
   if (error instanceof Refusal) return 'not a public address'
   const { name = '', code = '' } = error as { name?: string; code?: string }
-  if (name === 'TimeoutError' || /TIMEOUT|TIMEDOUT/.test(code)) return 'timed out'
+  if (name === 'TimeoutError' || name === 'AbortError' || /TIMEOUT|TIMEDOUT/.test(code))
+    return 'timed out'
   const isTls = /CERT|SSL|TLS|SIGNED/.test(code)
   return reasonByCode[code] ?? (isTls ? 'certificate refused' : 'unreachable')
 }

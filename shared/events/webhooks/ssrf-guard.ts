@@ -1,5 +1,6 @@
 import { lookup } from 'node:dns'
 import { BlockList, isIP, type LookupFunction } from 'node:net'
+import type { Config } from '#shared/core/config.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import privateAddresses from '#shared/events/webhooks/private-addresses.json' with { type: 'json' }
 
@@ -18,7 +19,16 @@ loopbackRanges.addAddress('::1', 'ipv6')
 export type AddressPolicy = {
   /** For tests: loopback addresses are allowed too. */
   allowLoopback: boolean
+  /** What the operator allows webhooks to name, private or not encrypted. */
+  listed?: ReadonlySet<string>
 }
+
+export const webhookPolicy = (
+  config: Pick<Config, 'allowLoopbackWebhooks' | 'listedWebhooks'>,
+): AddressPolicy => ({
+  allowLoopback: config.allowLoopbackWebhooks,
+  listed: new Set(config.listedWebhooks.map(text => parseReceiverUrl(text)?.href ?? '')),
+})
 
 /** Whether a numeric address is public. */
 export function isAllowedAddress(address: string, policy: AddressPolicy): boolean {
@@ -56,6 +66,56 @@ export function requirePublicUrl(text: string, policy: AddressPolicy): URL {
   url!.hash = ''
   return url!
 }
+
+/** How a scheme of a receiver is checked: as an address of the web. */
+const webSchemes: Record<string, string> = {
+  'syslog+tls:': 'https:',
+  'syslog+tcp:': 'http:',
+  'otlp+https:': 'https:',
+  'otlp+http:': 'http:',
+}
+
+/** Where a receiver over HTTP is. */
+export const toWebUrl = ({ href, protocol }: URL): string =>
+  (webSchemes[protocol] ?? protocol) + href.slice(protocol.length)
+
+/** Null for what is none. Host and port are as `URL` writes those of the web. */
+function parseReceiverUrl(text: string): URL | null {
+  const scheme = /^[\w+]+:/.exec(text)?.[0].toLowerCase() ?? ''
+  const web = URL.parse((webSchemes[scheme] ?? scheme) + text.slice(scheme.length))
+  if (!web || !webSchemes[scheme]) return web
+  const url = new URL(scheme + web.href.slice(web.protocol.length))
+  if (scheme.startsWith('otlp')) {
+    if (web.pathname === '/') url.pathname = '/v1/logs'
+    return url
+  }
+  // Syslog has no usual port, and that of the web is not written.
+  url.port = /:(\d+)\/?$/.exec(text)?.[1] ?? ''
+  url.pathname = ''
+  return url.port === '' ? null : url
+}
+
+/**
+ * Requires an address of a webhook: one of the web, `otlp+https://`, `syslog+tls://` with a port, or one that the
+ * operator has listed. A listed one is sent to wherever its name leads.
+ *
+ * @throws Refusal `invalid`.
+ */
+export function requireReceiverUrl(
+  text: string,
+  policy: AddressPolicy,
+): { url: URL; isListed: boolean } {
+  const url = parseReceiverUrl(text)
+  const isListed = url !== null && policy.listed?.has(url.href) === true
+  if (url && webSchemes[url.protocol]) {
+    if (!isListed) requirePublicUrl(toWebUrl(url), policy)
+    return { url, isListed }
+  }
+  return { url: isListed ? url : requirePublicUrl(text, policy), isListed }
+}
+
+/** Whether an address takes nothing but the audit. */
+export const isAuditOnly = (url: string): boolean => /^(?:syslog|otlp)\+/.test(url)
 
 /** `URL` has brought numeric addresses of any notation into the usual one. */
 const unbracketedHost = ({ hostname }: URL): string => hostname.replace(/^\[(.*)\]$/, '$1')

@@ -28,7 +28,11 @@ import {
   type WebhookEventName,
   type WebhookRow,
 } from '#shared/events/webhooks/webhooks.postgres.ts'
-import { requirePublicUrl } from '#shared/events/webhooks/ssrf-guard.ts'
+import {
+  isAuditOnly,
+  requireReceiverUrl,
+  webhookPolicy,
+} from '#shared/events/webhooks/ssrf-guard.ts'
 import type { Config } from '#shared/core/config.ts'
 
 type WebhookBackend = { postgres: Postgres; seal: Seal; config: Config }
@@ -60,6 +64,7 @@ export async function createWebhook(
   { url, description, events }: { url: string; description: string; events: WebhookEventName[] },
 ): Promise<{ webhook: WebhookRow; secret: string }> {
   const target = toTargetUrl(config, url)
+  requireTaken(target, events)
   const secret = mintSecret()
   const sealed = seal.seal(secret, secretPlace(id))
   const storedUrl = sealUrl(seal, id, target)
@@ -79,7 +84,13 @@ export async function createWebhook(
 }
 
 const toTargetUrl = (config: WebhookBackend['config'], url: string): string =>
-  requirePublicUrl(url, { allowLoopback: config.allowLoopbackWebhooks }).href
+  requireReceiverUrl(url, webhookPolicy(config)).url.href
+
+function requireTaken(url: string, events: readonly WebhookEventName[]): void {
+  if (!isAuditOnly(url) || events.every(event => event === 'audit.event')) return
+  const hint = 'Give an https:// address to the other events'
+  throw new Refusal('invalid', 'events of syslog and OTLP are audit.event alone', hint)
+}
 
 const toWebhookRow = (seal: Seal, { storedUrl, ...webhook }: StoredWebhook): WebhookRow => ({
   ...webhook,
@@ -132,6 +143,11 @@ export async function changeWebhook(
   // The same address sealed again is another text, which would count as a change.
   const isKept = target === undefined || isSameUrl(seal, stored.id, stored.storedUrl, target)
   const storedUrl = isKept ? undefined : sealUrl(seal, stored.id, target)
+  if (target !== undefined || change.events !== undefined)
+    requireTaken(
+      target ?? openUrl(seal, stored.id, stored.storedUrl),
+      change.events ?? stored.events,
+    )
   // Messages that were pending when it was switched off are not sent later.
   if (change.active) while ((await giveUpDeliveries(postgres.query, stored.id)) === givenUpMax);
   await postgres.transaction(async tx => {

@@ -10,6 +10,16 @@ export type WebhookEventName =
   | 'budget.used_up'
   | 'audit.event'
 
+/** What a webhook is sent, the same for every try. */
+export type WebhookEvent = {
+  /** By which receivers drop duplicates. */
+  id: string
+  type: string
+  /** RFC 3339. */
+  timestamp: string
+  data: object
+}
+
 /** Sent on request, whatever the subscription. */
 export const testEvent = 'webhook.test'
 

@@ -22,11 +22,16 @@ zj0EAwIDSAAwRQIgWd6dbuCKMT071Jml9ApiCqEx2HQpZavcpO4yLbspSkYCIQCF
 jYtEX9iMruWM4u3e1E6cPIab53krvhNjGuwdMM7bjg==
 -----END CERTIFICATE-----`
 
-/** An https server on loopback, whose certificate this process accepts until the end of the test. */
-export async function startHttpsServer(t: Test, answer: RequestListener): Promise<string> {
+/** The key and the certificate of `localhost`, which this process accepts until the end of the test. */
+export function trustLocalhost(t: Test): { key: string; cert: string } {
   const before = getCACertificates('default')
   setDefaultCACertificates([...before, cert])
   t.teardown(() => setDefaultCACertificates(before))
-  const { port } = new URL(await listen(t, createServer({ key, cert }, answer)))
+  return { key, cert }
+}
+
+/** An https server on loopback, whose certificate this process accepts until the end of the test. */
+export async function startHttpsServer(t: Test, answer: RequestListener): Promise<string> {
+  const { port } = new URL(await listen(t, createServer(trustLocalhost(t), answer)))
   return `https://localhost:${port}`
 }

@@ -29,6 +29,7 @@ type RawLog = {
   severityText?: string
   traceId?: string
   attributes?: Attribute[]
+  body?: AnyValue
 }
 type Point = {
   asDouble?: number
@@ -51,7 +52,7 @@ type Received<Raw> = Omit<Raw, 'attributes'> & { attributes: Attributes; resourc
 /** An endpoint of OTLP over HTTP that reads JSON, by https://opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding */
 export type OtlpReceiver = RecordingServer & {
   spans(): Received<RawSpan>[]
-  logs(): Received<RawLog>[]
+  logs(): (Omit<Received<RawLog>, 'body'> & { body: unknown })[]
   /** The last export of each metric by each process. */
   metrics(): (RawMetric & { resource: Attributes })[]
   /** All that was sent, headers and bodies. */
@@ -77,7 +78,10 @@ export async function startOtlpReceiver(t: Test): Promise<OtlpReceiver> {
   return {
     ...server,
     spans: () => read('/v1/traces', 'resourceSpans', ({ spans }) => spans).map(named),
-    logs: () => read('/v1/logs', 'resourceLogs', ({ logRecords }) => logRecords).map(named),
+    logs: () =>
+      read('/v1/logs', 'resourceLogs', ({ logRecords }) => logRecords)
+        .map(named)
+        .map(log => ({ ...log, body: plain(log.body ?? {}) })),
     metrics: () => read('/v1/metrics', 'resourceMetrics', ({ metrics }) => metrics),
     bytes: () =>
       server.requests.map(one => `${JSON.stringify(one.headers)} ${bodyOf(one)}`).join('\n'),

@@ -16,16 +16,25 @@ export function findCollector(): string | undefined {
 export const noCollector =
   'no OpenTelemetry Collector is installed: test/support/start/otel-collector.yaml says how to build it'
 
-/** Starts a collector on loopback that passes everything on to an address, as JSON. */
+/**
+ * Starts a collector on loopback that passes everything on to an address, as JSON.
+ *
+ * @param options an address of OTLP over HTTP that it had before; without a queue it answers what the address has answered
+ */
 export async function startCollector(
   t: Test,
   program: string,
   to: string,
-): Promise<{ http: string; grpc: string }> {
-  const [http, grpc] = [await findFreeAddress(), await findFreeAddress()]
+  options: { http?: string; queue?: boolean } = {},
+): Promise<{ http: string; grpc: string; stop(): Promise<void> }> {
+  const http = options.http?.replace('http://', '') ?? (await findFreeAddress())
+  const grpc = await findFreeAddress()
+  const sending_queue = { enabled: options.queue !== false }
   const config = {
     receivers: { otlp: { protocols: { http: { endpoint: http }, grpc: { endpoint: grpc } } } },
-    exporters: { otlp_http: { endpoint: to, encoding: 'json', compression: 'none' } },
+    exporters: {
+      otlp_http: { endpoint: to, encoding: 'json', compression: 'none', sending_queue },
+    },
     service: {
       // Its own metrics would take a port of the machine.
       telemetry: { metrics: { level: 'none' } },
@@ -43,18 +52,19 @@ export async function startCollector(
   let output = ''
   child.stderr.setEncoding('utf8').on('data', (text: string) => (output += text))
   const exited = once(child, 'exit')
-  t.teardown(async () => {
+  const stop = async (): Promise<void> => {
     child.kill('SIGKILL')
     await exited
-  })
+  }
+  t.teardown(stop)
   await waitUntil('the collector is ready', () => {
     if (child.exitCode !== null) throw new Error(output)
     return output.includes('Everything is ready')
   })
-  return { http: `http://${http}`, grpc: `http://${grpc}` }
+  return { http: `http://${http}`, grpc: `http://${grpc}`, stop }
 }
 
-async function findFreeAddress(): Promise<string> {
+export async function findFreeAddress(): Promise<string> {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo

@@ -129,7 +129,7 @@ function WebhookForm({ onClose, onCreated }: FormProps): View {
       required: true,
       maxlength: 2048,
       placeholder: 'https://example.com/memory-events',
-      hint: 'https, without credentials in it, and reachable from the internet. To try one at home, start the service with WEBHOOK_LOOPBACK=on: then http://127.0.0.1 will do, too.',
+      hint: 'https, without credentials in it, and reachable from the internet; for the audit alone also syslog+tls://host:port or otlp+https://host. To try one at home, start the service with WEBHOOK_LOOPBACK=on: then http://127.0.0.1 will do, too.',
     })}
     ${textField({ label: 'Description', ...of('description'), maxlength: 200 })}
     ${checkboxGroup({ label: 'Events', ...of('events'), choices: allEvents })}`,

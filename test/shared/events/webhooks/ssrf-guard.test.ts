@@ -5,10 +5,13 @@ import {
   isAllowedAddress,
   publicLookup,
   requirePublicUrl,
+  requireReceiverUrl,
+  webhookPolicy,
 } from '#shared/events/webhooks/ssrf-guard.ts'
 import { WebhookSender } from '#shared/events/webhooks/send.ts'
 
 const nowhere = { allowLoopback: false }
+const event = { id: 'a', type: 'webhook.test', timestamp: '2026-11-29T10:00:00.000Z', data: {} }
 const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
 
 const unreachable = `
@@ -54,6 +57,50 @@ t.test('invalid: addresses that no webhook may have', async t => {
   t.equal(requirePublicUrl('http://localhost:1/', { allowLoopback: true }).port, '1')
 })
 
+t.test(
+  'addresses of syslog and OTLP follow the same rules, but for those that the operator has listed',
+  async t => {
+    const href = (url: string, policy = nowhere) => requireReceiverUrl(url, policy).url.href
+    for (const [url, normal] of [
+      ['syslog+tls://Logs.example.com:443', 'syslog+tls://logs.example.com:443'],
+      ['SYSLOG+TLS://logs.example.com:6514/', 'syslog+tls://logs.example.com:6514'],
+      ['otlp+https://example.com', 'otlp+https://example.com/v1/logs'],
+      ['otlp+https://example.com:4318/a?key=b', 'otlp+https://example.com:4318/a?key=b'],
+      ['https://example.com', 'https://example.com/'],
+    ] as const)
+      t.equal(href(url), normal)
+    for (const url of [
+      'syslog+tls://logs.example.com',
+      'syslog+tls://logs.example.com:6514/path',
+      'syslog+tcp://logs.example.com:514',
+      'syslog+udp://logs.example.com:514',
+      'syslog+tls://10.0.0.1:6514',
+      'syslog+tls://0x7f.1:6514',
+      'syslog+tls://[::1]:6514',
+      'otlp+http://example.com',
+      'otlp+https://169.254.169.254',
+      'otlp+https://a:b@example.com',
+    ])
+      t.throws(() => href(url), { message: /^url / }, url)
+    const listed = webhookPolicy({
+      allowLoopbackWebhooks: false,
+      listedWebhooks: [
+        'syslog+tcp://10.0.0.1:514',
+        'otlp+http://Collector:4318',
+        'http://siem/hook',
+      ],
+    })
+    t.equal(href('syslog+tcp://10.0.0.1:514/', listed), 'syslog+tcp://10.0.0.1:514')
+    t.equal(
+      href('otlp+http://collector:4318/v1/logs', listed),
+      'otlp+http://collector:4318/v1/logs',
+    )
+    t.equal(href('http://siem/hook', listed), 'http://siem/hook')
+    for (const url of ['syslog+tcp://10.0.0.1:515', 'otlp+http://collector:4318/a', 'http://siem/'])
+      t.throws(() => href(url, listed), { message: /^url / }, url)
+  },
+)
+
 t.test('a name counts by what it resolves to, when it is connected to', async t => {
   const found = await new Promise<NodeJS.ErrnoException | null>(done =>
     publicLookup(nowhere)('localhost', { all: true }, error => done(error)),
@@ -61,7 +108,7 @@ t.test('a name counts by what it resolves to, when it is connected to', async t 
   t.match(found, { code: 'EPRIVATE' })
   const sender = new WebhookSender(nowhere)
   t.teardown(() => sender.close())
-  const message = { id: 'a', secrets: [secret], payload: '{}' }
+  const message = { secrets: [secret], events: [event] as const }
   t.match(await sender.send({ ...message, url: 'https://localhost/' }), {
     status: null,
     error: 'not a public address',
@@ -102,8 +149,7 @@ t.test('an answer that does not come, redirects or floods', async t => {
     server.closeAllConnections()
     server.close()
   })
-  const send = (url: string, by = sender) =>
-    by.send({ id: 'a', secrets: [secret], payload: '{}', url })
+  const send = (url: string, by = sender) => by.send({ secrets: [secret], events: [event], url })
   t.match(await send(`${base}/redirect`), { status: 302, error: 'refused' })
   t.equal(followed, 0)
   const silent = await send(`${base}/silence`, impatient)

@@ -1,6 +1,8 @@
 import t from 'tap'
 import { Webhook } from 'standardwebhooks'
+import { accountActions } from '#shared/events/account-events.postgres.ts'
 import { tellAudit, toOcsf } from '#shared/events/webhooks/tell-audit.ts'
+import { ocsfFaults } from '#test/support/checks/ocsf.ts'
 import { buildOrg } from '#test/support/start/admin.ts'
 import { startWebhookReceiver } from '#test/support/doubles/webhook-receiver.ts'
 import { allJobsBut, startService } from '#test/support/start/start-service.ts'
@@ -120,14 +122,22 @@ t.test(
   },
 )
 
-t.test('every action has an activity', async t => {
+t.test('every action is a valid event of OCSF', async t => {
   const event = { chain: org, position: 1, id: org, subject: 'x', actor: 'y', at: 0, hash: '' }
-  const change = JSON.stringify([{ a: 1 }, { a: 2 }])
-  t.match(toOcsf({ ...event, action: 'user.suspended', change }), {
+  const change = JSON.stringify([{ a: 1 }, { a: 2 }, org])
+  const memoryActions = ['create', 'update', 'retag', 'delete'].map(verb => `memory.${verb}`)
+  for (const action of [...accountActions, ...memoryActions])
+    for (const changed of [null, change])
+      t.same(ocsfFaults(toOcsf({ ...event, action, change: changed }, org)), [], action)
+  t.match(toOcsf({ ...event, action: 'user.suspended', change }, org), {
     class_uid: 3001,
     activity_id: 5,
+    user: { org: { uid: org } },
     unmapped: { before: { a: 1 }, after: { a: 2 } },
   })
-  t.match(toOcsf({ ...event, action: 'user.changed', change: null }), { activity_id: 99 })
-  t.match(toOcsf({ ...event, action: 'key.revealed', change: null }), { type_uid: 300402 })
+  t.match(toOcsf({ ...event, action: 'user.changed', change: null }, org), {
+    activity_id: 99,
+    activity_name: 'changed',
+  })
+  t.match(toOcsf({ ...event, action: 'key.revealed', change: null }, org), { type_uid: 300402 })
 })
