@@ -15,7 +15,7 @@ import {
 import { hashKey, looksLikeKey, maskKey, type KeyMode } from '#shared/access/key.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import { parseExternalId, createNamedUser, inactiveUserRefusal } from '#shared/access/user-keys.ts'
-import type { UserKeyRow } from '#shared/access/key-row.postgres.ts'
+import { needsSignIn, type UserKeyRow } from '#shared/access/key-row.postgres.ts'
 
 export type MemoryKeyBackend = Pick<ApiBackend, 'findKey' | 'expiry' | 'now'> & UserBackend
 
@@ -48,7 +48,9 @@ export async function authenticateCaller(
   const user = ticket ? (ticket.externalId ?? undefined) : readUserHeader(ctx)
   const inspects = asksToInspect(ctx)
   const authenticateKey = async (): Promise<Caller> => {
-    const caller = await authenticateKeyHash(findKey, presented)
+    const caller = await authenticateKeyHash(findKey, presented, hash =>
+      needsSignIn(backend.postgres.query, hash),
+    )
     return inspects && isOwnerKey(caller) ? toInspecting(caller) : caller
   }
   if (user !== undefined) {

@@ -1,5 +1,6 @@
 import { microsToMs, presentPolicy, type TypedLine } from '#api/present/account.ts'
 import {
+  presentDirectorySettings,
   presentInstructions,
   presentListedUser,
   presentOrg,
@@ -10,6 +11,7 @@ import { presentSharedMemory } from '#api/present/shared-memory.ts'
 import { roundVector } from '#shared/vault/bulk/export-memories.mongo.ts'
 import type { OrgExportItem } from '#shared/org/trail/export-organization.ts'
 import type { AuditChainEntry } from '#shared/org/trail/audit-chain.postgres.ts'
+import type { GroupRow } from '#shared/org/base/groups.postgres.ts'
 import type { OrgKeyRow } from '#shared/org/base/users.postgres.ts'
 import type { ExportedStatement } from '#shared/org/memories/shared-statements.postgres.ts'
 
@@ -38,6 +40,10 @@ function presentFields(exported: OrgExportItem): object {
       return presentListedUser(exported.user)
     case 'member_key':
       return presentOrgKey(exported.key)
+    case 'directory':
+      return presentDirectorySettings(exported.settings)
+    case 'group':
+      return presentExportedGroup(exported.group)
     case 'shared_memory':
       return presentExportedSharedMemory(exported)
     case 'shared_statement':
@@ -57,6 +63,13 @@ const presentOrgKey = (key: OrgKeyRow) => ({
   active: key.revokedAt === null,
   revoked_at: key.revokedAt?.getTime() ?? null,
   last_used_at: key.lastUsedAt?.getTime() ?? null,
+})
+
+const presentExportedGroup = ({ id, name, externalId, members }: GroupRow) => ({
+  group_id: id,
+  name,
+  external_id: externalId,
+  user_ids: members.map(member => member.id),
 })
 
 const presentExportedSharedMemory = ({ rules, memory, model }: RecordOfType<'shared_memory'>) => ({

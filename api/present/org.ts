@@ -16,6 +16,7 @@ import type { RevealedMemberKey } from '#shared/org/admin/member-keys.ts'
 import type { InstructionsRow } from '#shared/org/base/org-policy.postgres.ts'
 import type { MemberKeyRow } from '#shared/access/member-keys.postgres.ts'
 import type { OrgRow } from '#shared/org/base/orgs.postgres.ts'
+import type { DirectorySettings } from '#shared/org/base/groups.postgres.ts'
 import type { RoleRow } from '#shared/org/base/roles.postgres.ts'
 import type { TagRow } from '#shared/org/base/tags.postgres.ts'
 import type { UserRow } from '#shared/org/base/users.postgres.ts'
@@ -68,6 +69,12 @@ export const presentRole = (role: RoleRow): OrgRole => ({
   name: role.name,
   allowed_tags: role.allowedTags,
   created_at: role.createdAt.getTime(),
+})
+
+export const presentDirectorySettings = ({ required, hours, grants }: DirectorySettings) => ({
+  sign_in_required: required,
+  sign_in_hours: hours,
+  grants: grants.map(({ group, roleIds, reviews }) => ({ group, role_ids: roleIds, reviews })),
 })
 
 export const presentUser = (user: UserRow): OrgUser => ({

@@ -91,14 +91,24 @@ export const authenticateMemoryKey = (
 ): Promise<Caller> =>
   authenticateKeyHash(find, { keyHash: hashKey(pepper, key), maskedKey: maskKey(key), mode })
 
-/** As `authenticateMemoryKey`, where the key itself is not at hand. */
+/**
+ * As `authenticateMemoryKey`, where the key itself is not at hand.
+ *
+ * @param lacksSignIn whether a key that is not found would open its vault after a sign-in: it is told so
+ */
 export async function authenticateKeyHash(
   find: (hash: Buffer) => Promise<KeyRow | undefined>,
   presented: PresentedKey,
+  lacksSignIn?: (hash: Buffer) => Promise<boolean>,
 ): Promise<Caller> {
   const row = await find(presented.keyHash)
-  if (!row) throw unauthenticatedRefusal('Invalid Memory Key')
-  return callerOf(row, presented)
+  if (row) return callerOf(row, presented)
+  if (!(await lacksSignIn?.(presented.keyHash))) throw unauthenticatedRefusal('Invalid Memory Key')
+  throw new Refusal(
+    'unauthenticated',
+    'This organization demands a sign-in',
+    'Sign in again at the console, and use the key that it shows under Connect',
+  )
 }
 
 /** A key as it was presented, and what of its rights it is used with. */

@@ -146,6 +146,18 @@ export async function findKeys(
   return inOrder(rows, hashes.length)
 }
 
+/** Whether a key that opens nothing now did so, or will, after a sign-in that its organization demands. */
+export async function needsSignIn(query: Query, hash: Buffer): Promise<boolean> {
+  const { rows } = await query(
+    `select from memory_keys k join orgs o on o.id = k.org
+     where k.hash = $1 and k.revoked_at is null and o.sign_in_required
+       and (k.signed_in or ${unexpiredSql})`,
+    [hash],
+    'keys.needs-sign-in',
+  )
+  return rows.length > 0
+}
+
 function inOrder<Row extends { n: number }>(rows: readonly Row[], length: number) {
   const ordered = Array.from<Omit<Row, 'n'> | undefined>({ length })
   for (const { n, ...row } of rows) ordered[n - 1] = row

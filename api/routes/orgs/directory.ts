@@ -3,6 +3,7 @@ import type { Directory, ScimToken } from '#api/contract/generated/types.ts'
 import type { ApiBackend } from '#api/edge/api-backend.ts'
 import { loadedOrg, orgAdmin } from '#api/edge/auth.ts'
 import { endpoint } from '#api/edge/endpoint.ts'
+import { presentDirectorySettings } from '#api/present/org.ts'
 import { parseFutureDate } from '#shared/core/dates.ts'
 import { changeDirectorySettings } from '#shared/org/admin/directory-settings.ts'
 import { createScimToken, removeScimToken } from '#shared/org/admin/scim-tokens.ts'
@@ -78,13 +79,11 @@ export function directory(router: Router, backend: ApiBackend): void {
   })
 
   async function readDirectory(org: string): Promise<Directory> {
-    const { required, hours, grants } = await readDirectorySettings(query, org)
+    const settings = await readDirectorySettings(query, org)
     const groups = await groupRows.list(query, org)
     return {
       org_id: org,
-      sign_in_required: required,
-      sign_in_hours: hours,
-      grants: grants.map(({ group, roleIds, reviews }) => ({ group, role_ids: roleIds, reviews })),
+      ...presentDirectorySettings(settings),
       groups: groups.map(({ id, name, externalId, members }) => {
         return { group_id: id, name, external_id: externalId, members: members.length }
       }),

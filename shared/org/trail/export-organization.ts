@@ -7,6 +7,12 @@ import {
   auditChainEntries,
   type AuditChainEntry,
 } from '#shared/org/trail/audit-chain.postgres.ts'
+import {
+  groupRows,
+  readDirectorySettings,
+  type DirectorySettings,
+  type GroupRow,
+} from '#shared/org/base/groups.postgres.ts'
 import { readInstructions, type InstructionsRow } from '#shared/org/base/org-policy.postgres.ts'
 import { findOrg, type OrgRow } from '#shared/org/base/orgs.postgres.ts'
 import { roleRows, type RoleRow } from '#shared/org/base/roles.postgres.ts'
@@ -34,6 +40,8 @@ export type OrgExportItem = { org: string } & (
   | { type: 'tag'; tag: TagRow }
   | { type: 'user'; user: UserRow }
   | { type: 'member_key'; key: OrgKeyRow }
+  | { type: 'directory'; settings: DirectorySettings }
+  | { type: 'group'; group: GroupRow }
   | {
       type: 'shared_memory'
       rules: SensitivityRules
@@ -72,6 +80,10 @@ export async function* exportOrgItems(
   }
   for await (const key of readRowsById(page => orgKeysAfter(query, org, page))) {
     yield { type: 'member_key', org, key }
+  }
+  yield { type: 'directory', org, settings: await readDirectorySettings(query, org) }
+  for await (const group of readRowsById(page => groupRows.page(query, org, page))) {
+    yield { type: 'group', org, group }
   }
   const rules = toSensitivityRules(org, roles, tags)
   for await (const memory of exportedShared(mongo, row, embedder?.space)) {

@@ -160,7 +160,12 @@ t.test('where a sign-in is demanded nothing else opens a vault or the reviews', 
   t.equal(await statusOf(lasting), 200)
   const demanded = { sign_in_required: true, sign_in_hours: 24 }
   t.match(await put(demanded), { status: 200, body: demanded })
-  t.equal(await statusOf(lasting), 401)
+  t.match(await createTestClient(base, lasting).get('/v1/memory/stats'), {
+    status: 401,
+    body: { error: /demands a sign-in/, hint: /Sign in again/ },
+  })
+  const stranger = await createTestClient(base, `mk_${'a'.repeat(32)}`).get('/v1/memory/stats')
+  t.match(stranger, { status: 401, body: { error: 'Invalid Memory Key' } })
   t.equal(await statusOf(lasting, other), 401)
   t.equal(await reviewsBy(reviewer.reviewer_key), 401)
 

@@ -6,6 +6,7 @@ import type { CommandStartedEvent } from 'mongodb'
 import t from 'tap'
 import { verifyExportFile } from '#shared/accounts/verify-export-file.ts'
 import { commandListeners } from '#shared/storage/mongo/connect.ts'
+import { connectDirectory } from '#test/support/start/scim.ts'
 import { buildOrg } from '#test/support/start/admin.ts'
 import { createTestClient, type TestClient } from '#test/support/start/api.ts'
 import { insertStoredMemories } from '#test/support/checks/stored-memories.ts'
@@ -54,6 +55,25 @@ async function furnished() {
   return { ...built, user, seeded, secrets: [key.memory_key, standard, built.orgKey, built.key] }
 }
 
+t.test('200: the groups of a directory with their members, and what they give', async t => {
+  const { admin, path, user } = await furnished()
+  const role = (await admin.post(`${path}/roles`, { name: 'Sales' })).body.role_id
+  const grants = [{ group: 'Sellers', role_ids: [role], reviews: true }]
+  await admin.send('PUT', `${path}/directory`, { body: { sign_in_hours: 8, grants } })
+  const { scim } = await connectDirectory(admin, path)
+  const members = [{ value: user }]
+  const group = { displayName: 'Sellers', externalId: 'g7', members }
+  const { body: made } = await scim('POST', '/Groups', group)
+  const lines = await linesOf(admin, path)
+  t.match(
+    lines.filter(({ type }) => ['directory', 'group'].includes(type)),
+    [
+      { type: 'directory', sign_in_required: false, sign_in_hours: 8, grants },
+      { type: 'group', group_id: made.id, name: 'Sellers', external_id: 'g7', user_ids: [user] },
+    ],
+  )
+})
+
 t.test('200: everything of an organization in its order, and no secret', async t => {
   const { admin, path, org, email, user, seeded, secrets } = await furnished()
   const foreign = await furnished()
@@ -71,6 +91,7 @@ t.test('200: everything of an organization in its order, and no secret', async t
       'tag',
       'user',
       'member_key',
+      'directory',
       'shared_memory',
       'audit_event',
       'end',
