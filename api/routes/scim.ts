@@ -143,6 +143,18 @@ export function scim(router: Router, backend: ApiBackend): void {
     remove: removeGroup,
   })
 
+  router.post('/scim/v2/.search', async ctx => {
+    await authenticateScim(ctx, backend)
+    const schemas = ['urn:ietf:params:scim:api:messages:2.0:Error']
+    ctx.status = 501
+    ctx.body = {
+      schemas,
+      status: '501',
+      detail: 'Users and groups are searched each for themselves',
+    }
+    ctx.type = scimMediaType
+  })
+
   serve(
     'get',
     'ServiceProviderConfig',

@@ -170,6 +170,10 @@ t.test('pages hold each user once, in one order', async t => {
 })
 
 t.test('the service says what it serves', async t => {
+  t.match(await scim('POST', '/.search', { filter: 'userName eq "a"' }), {
+    status: 501,
+    body: { schemas: ['urn:ietf:params:scim:api:messages:2.0:Error'], status: '501' },
+  })
   const { body: config } = await scim('GET', '/ServiceProviderConfig')
   t.match(config, { patch: { supported: true }, bulk: { supported: false } })
   for (const list of ['Schemas', 'ResourceTypes']) {
