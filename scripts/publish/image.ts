@@ -1,10 +1,10 @@
-import { closeSync, openSync, readFileSync, readSync } from 'node:fs'
+import { closeSync, existsSync, openSync, readdirSync, readFileSync, readSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Built, MissingArtifact } from '#scripts/publish/artifact.ts'
 import { runTool, type Workshop } from '#scripts/publish/source.ts'
 
 /** Architectures by the names of images, with the machine that the head of an ELF file names. */
-const architectures = { amd64: 0x3e, arm64: 0xb7 } as const
+export const architectures = { amd64: 0x3e, arm64: 0xb7 } as const
 type Architecture = keyof typeof architectures
 
 /** A package of the system in an image, and the file of the image. */
@@ -86,9 +86,12 @@ function checkMachine(program: string, architecture: Architecture): void {
 }
 
 function systemPackages(root: string, image: string): SystemPackage[] {
-  const status = readFileSync(join(root, 'var/lib/dpkg/status'), 'utf8')
-  return status
-    .split('\n\n')
+  const at = join(root, 'var/lib/dpkg')
+  // Packages of which the image has files alone have a record of their own.
+  const single = join(at, 'status.d')
+  const records = existsSync(single) ? readdirSync(single).map(name => join(single, name)) : []
+  return [join(at, 'status'), ...records]
+    .flatMap(file => readFileSync(file, 'utf8').split('\n\n'))
     .map(text => {
       const field = (name: string): string =>
         new RegExp(`^${name}: (.*)$`, 'm').exec(text)?.[1] ?? ''

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { promisify } from 'node:util'
 import t, { type Test } from 'tap'
+import { sha256Of } from '#scripts/publish/artifact.ts'
 import { createTestConfig } from '#test/support/start/backend.ts'
 import { layOutImage, openBuilder, parseDockerfile } from '#test/support/start/container-image.ts'
 import { startFaultProxy } from '#test/support/doubles/fault-proxy.ts'
@@ -24,7 +25,7 @@ const builder = await openBuilder(t)
 const missing = typeof builder === 'string' && builder
 t.test('the image is built and runs', { skip: missing }, async t => {
   if (typeof builder === 'string') return
-  const { directory, user, command, missing, system } = await builder()
+  const { directory, user, env: settings, command, missing, system, file } = await builder()
   t.match(
     missing,
     [{ what: 'image for arm64', reason: /another architecture|not known/ }],
@@ -36,13 +37,29 @@ t.test('the image is built and runs', { skip: missing }, async t => {
   )
   t.same(['node', 'api/index.ts'], command)
   t.notOk(existsSync(join(directory, 'app/node_modules/tap')))
+  t.match(
+    system.find(({ name }) => name === 'libjemalloc2'),
+    { version: String, architecture: String },
+    'so is what it has files of',
+  )
+  const traced = { ...settings, LD_TRACE_LOADED_OBJECTS: '1' }
+  const linked = [directory, 'env', ...asVariables(traced), 'true']
+  const { stdout } = await promisify(execFile)('chroot', linked, { env: { PATH: imagePath } })
+  t.match(stdout, 'libjemalloc.so.2', 'its programs have the allocator')
+  t.equal(
+    sha256Of(readFileSync((await builder()).file)),
+    sha256Of(readFileSync(file)),
+    'the same bytes, built again',
+  )
   await runPrograms(t, (args, env) => {
-    const inner = { ...env, PATH: imagePath, HOME: '/tmp' }
-    const variables = Object.entries(inner).map(([name, value]) => `${name}=${value}`)
-    const inside = ['env', '--chdir=/app', ...variables, 'node', ...args]
+    const inner = { ...settings, ...env, HOST: '127.0.0.1', PATH: imagePath, HOME: '/tmp' }
+    const inside = ['env', '--chdir=/app', ...asVariables(inner), 'node', ...args]
     return ['chroot', [`--userspec=${user}`, directory, ...inside], { env: { PATH: imagePath } }]
   })
 })
+
+const asVariables = (settings: Record<string, string>): string[] =>
+  Object.entries(settings).map(([name, value]) => `${name}=${value}`)
 
 /** `PATH` in the images of Node. */
 const imagePath = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'

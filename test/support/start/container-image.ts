@@ -15,7 +15,7 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import type { Test } from 'tap'
 import { version } from '#api/edge/version.ts'
-import { buildImages } from '#scripts/publish/image.ts'
+import { architectures, buildImages } from '#scripts/publish/image.ts'
 
 const run = promisify(execFile)
 const root = fileURLToPath(new URL('../../..', import.meta.url))
@@ -70,10 +70,11 @@ function linkProductionPackages(directory: string): void {
   }
 }
 
-/** An image that was loaded into a container: its root directory, its user and command; and what the release says of it. */
+/** An image that was loaded into a container: its root directory, its settings; and what the release says of it. */
 type BuiltImage = {
   directory: string
   user: string
+  env: Record<string, string>
   command: string[]
   file: string
 } & Pick<Awaited<ReturnType<typeof buildImages>>, 'missing' | 'system'>
@@ -86,7 +87,7 @@ function builderMissing(): string | undefined {
 }
 
 /** Longest that one program works on the base, in milliseconds. */
-const baseTimeoutMs = 240_000
+const baseTimeoutMs = 400_000
 
 /**
  * Makes what the image is built on, without a registry of images: its base is made of Debian's packages, the Node that runs
@@ -132,9 +133,28 @@ async function makeBase({ work, packages, plain, buildah }: Tools): Promise<void
     cpSync(join(root, path), join(packages, path), { recursive: true })
   }
   const variant = ['--quiet', '--variant=minbase', '--mode=root', '--dpkgopt=force-unsafe-io']
+  // The packages that the image fetches, as a source of packages within the base.
+  const names = Object.keys(architectures).map(name => `libjemalloc2:${name}`)
+  const hook = `cd "$1" && mkdir -p opt/debs && cd opt/debs
+    APT_CONFIG="$MMDEBSTRAP_APT_CONFIG" apt-get download -q ${names.join(' ')}
+    for deb in *.deb; do
+      dpkg-deb --field $deb
+      echo "Filename: ./$deb"
+      echo "Size: $(stat -c %s $deb)"
+      echo "SHA256: $(sha256sum $deb | cut -c1-64)"
+      echo
+    done > Packages`
+  const native = process.arch === 'arm64' ? 'arm64' : 'amd64'
+  const all = [...new Set([native, ...Object.keys(architectures)])].join(',')
   const install = ['ci', '--omit=dev', '--ignore-scripts', '--prefer-offline', '--no-audit']
   await Promise.all([
-    plain('mmdebstrap', [...variant, 'bookworm', system]),
+    plain('mmdebstrap', [
+      ...variant,
+      `--architectures=${all}`,
+      `--customize-hook=${hook}`,
+      'bookworm',
+      system,
+    ]),
     plain('npm', install, packages),
   ])
   const npm = join(await plain('npm', ['root', '--global']), 'npm')
@@ -143,7 +163,10 @@ async function makeBase({ work, packages, plain, buildah }: Tools): Promise<void
   await buildah('copy', '--quiet', base, process.execPath, '/usr/local/bin/node')
   await buildah('copy', '--quiet', base, npm, '/usr/local/lib/node_modules/npm')
   const link = 'ln -s ../lib/node_modules/npm/bin/npm-cli.js /usr/local/bin/npm'
-  await buildah('run', base, '--', 'sh', '-c', `${link} && useradd --create-home node`)
+  const source =
+    'rm -rf /etc/apt/sources.list* && echo "deb [trusted=yes] file:/opt/debs ./" > /etc/apt/sources.list'
+  const commands = `${link} && useradd --create-home node && ${source}`
+  await buildah('run', base, '--', 'sh', '-c', commands)
   await buildah('commit', '--quiet', base, 'docker.io/library/node:24-bookworm-slim')
 }
 
@@ -165,10 +188,11 @@ async function buildOnBase({ work, packages, store, plain, buildah }: Tools): Pr
     lockDigest: '',
     isDirty: true,
   }
+  const folder = mkdtempSync(join(work, 'built-'))
   const { files, missing, system } = await buildImages({
     source,
     work,
-    folder: work,
+    folder,
     imageOptions: ['--pull-never', '--network', 'none', ...mounts],
     builderOptions: store,
   })
@@ -177,9 +201,10 @@ async function buildOnBase({ work, packages, store, plain, buildah }: Tools): Pr
   const archive = `docker-archive:${files[0]!.replace(/\.gz$/, '')}`
   const container = await buildah('from', '--pull-never', archive)
   const { Docker } = JSON.parse(await buildah('inspect', container)) as {
-    Docker: { config: { User: string; Cmd: string[] } }
+    Docker: { config: { User: string; Cmd: string[]; Env: string[] } }
   }
   const { User: user, Cmd: command } = Docker.config
+  const env = Object.fromEntries(Docker.config.Env.map(text => text.split(/=(.*)/s)))
   const directory = await buildah('mount', container)
-  return { directory, user, command, file: files[0]!, missing, system }
+  return { directory, user, env, command, file: files[0]!, missing, system }
 }
