@@ -45,9 +45,7 @@ export class IdentityProvider {
       code_challenge_method: 'S256',
       state,
       nonce,
-      ...(new URL(this.#settings.issuer).origin === formIssuer && {
-        response_mode: 'form_post',
-      }),
+      ...(new URL(this.#settings.issuer).origin === formIssuer && { response_mode: 'form_post' }),
     })
     return { url: url.href, state, nonce, verifier }
   }

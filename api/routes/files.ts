@@ -67,13 +67,7 @@ export function files(router: Router, backend: ApiBackend): void {
         content,
         role: 'system',
         ...(at !== undefined && { timestamp: at + index }),
-        metadata: parseMetadata({
-          ...own,
-          file: name,
-          file_id: id,
-          ...place,
-          origin: 'import',
-        })!,
+        metadata: parseMetadata({ ...own, file: name, file_id: id, ...place, origin: 'import' })!,
       }))
       const operation = await acceptClaimed(ctx, backend, request, {
         kind: 'upload',

@@ -114,12 +114,7 @@ export const jobOptions: Record<JobName, JobOptions> = {
   // passed over its jobs for up to a minute.
   'org-reconcile': { ...modelPass, policy: 'singleton' },
   'org-relabel': { batchSize: 2, concurrency: 1, expireInSeconds: 900, policy: 'standard' },
-  'org-tag-run': {
-    ...modelPass,
-    concurrency: 3,
-    groupConcurrency: 1,
-    policy: 'standard',
-  },
+  'org-tag-run': { ...modelPass, concurrency: 3, groupConcurrency: 1, policy: 'standard' },
   // By webhook: one that answers slowly delays no other.
   webhook: {
     batchSize: 20,

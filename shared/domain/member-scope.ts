@@ -34,8 +34,4 @@ export const toSharedVaultScope = ({
   orgVault,
   orgEpoch,
   orgRevision,
-}: MemberScope): VaultScope => ({
-  vault: orgVault,
-  epoch: orgEpoch,
-  revision: orgRevision,
-})
+}: MemberScope): VaultScope => ({ vault: orgVault, epoch: orgEpoch, revision: orgRevision })

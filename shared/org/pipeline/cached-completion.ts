@@ -209,8 +209,5 @@ export async function openProcessor(
   }
   const prefix = `${providerName}/`
   const name = model.startsWith(prefix) ? model.slice(prefix.length) : model
-  return {
-    model: prefix + name,
-    answeringModel: openCompletionModel({ provider, name, apiKey }),
-  }
+  return { model: prefix + name, answeringModel: openCompletionModel({ provider, name, apiKey }) }
 }

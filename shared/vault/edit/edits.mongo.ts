@@ -70,11 +70,7 @@ export async function memoriesWithSameText(
     memories,
     [
       {
-        $match: {
-          ...epochFilter(scope),
-          hash: { $eq: new Binary(hash) },
-          _id: { $ne: except },
-        },
+        $match: { ...epochFilter(scope), hash: { $eq: new Binary(hash) }, _id: { $ne: except } },
       },
       { $group: { _id: { session: '$session', epoch: '$session_epoch' } } },
     ],

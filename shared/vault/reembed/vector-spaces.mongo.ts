@@ -204,10 +204,7 @@ export async function dropOtherVectors(
 ): Promise<void> {
   const remaining = {
     $arrayToObject: {
-      $filter: {
-        input: { $objectToArray: '$vectors' },
-        cond: { $eq: ['$$this.k', space] },
-      },
+      $filter: { input: { $objectToArray: '$vectors' }, cond: { $eq: ['$$this.k', space] } },
     },
   }
   const writing = memories.updateMany(
