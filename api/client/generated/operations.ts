@@ -17,7 +17,7 @@ export const operations = {
   listApplications: {"route":"GET /v1/applications","query":["limit","cursor"]},
   disconnectApplication: {"route":"DELETE /v1/applications/:applicationId","takesKey":true,"writes":true},
   upload: {"route":"POST /v1/memory/upload","query":["session_id","embeddings"],"headers":{"prefer":"prefer"},"body":"lines","takesKey":true,"writes":true},
-  exportVault: {"route":"GET /v1/memory/export","query":["vectors","sessions","session_id","embeddings"],"streams":true},
+  exportVault: {"route":"GET /v1/memory/export","query":["vectors","sessions","filter","session_id","embeddings"],"streams":true},
   importVault: {"route":"POST /v1/memory/import","query":["dry_run","on_conflict","embeddings"],"headers":{"prefer":"prefer"},"body":"lines","takesKey":true,"writes":true},
   clearMemory: {"route":"DELETE /v1/memory","query":["reset","session_id"],"headers":{"prefer":"prefer"},"takesKey":true,"writes":true},
   deleteIds: {"route":"POST /v1/memory/delete-ids","headers":{"prefer":"prefer"},"body":"json","takesKey":true,"writes":true},
@@ -46,7 +46,7 @@ export const operations = {
   prepare: {"route":"POST /v1/memory/prepare","query":["sessions","mode"],"headers":{"memory_inspection":"x-memory-inspection","memory_sessions":"x-memory-sessions","memory_store":"x-memory-store","memory_store_response":"x-memory-store-response","memory_share":"x-memory-share"},"body":"json","reads":true},
   ingest: {"route":"POST /v1/memory/ingest","query":["wait","sessions","mode"],"headers":{"memory_sessions":"x-memory-sessions","memory_share":"x-memory-share"},"body":"json","takesKey":true,"writes":true},
   search: {"route":"POST /v1/memory/search","headers":{"memory_inspection":"x-memory-inspection"},"body":"json","reads":true,"defaults":{"limit":10}},
-  list: {"route":"GET /v1/memory/list","query":["tier","limit","cursor","sort","order","min_importance","from","to","as_of","metadata","search"],"headers":{"memory_inspection":"x-memory-inspection"}},
+  list: {"route":"GET /v1/memory/list","query":["tier","limit","cursor","sort","order","min_importance","from","to","as_of","metadata","filter","search"],"headers":{"memory_inspection":"x-memory-inspection"}},
   profile: {"route":"GET /v1/memory/profile","query":["kinds","current","as_of","limit","cursor","session_id"],"headers":{"memory_inspection":"x-memory-inspection","if_none_match":"if-none-match"}},
   listSessions: {"route":"GET /v1/memory/sessions","query":["limit","cursor"]},
   edit: {"route":"POST /v1/memory/edit","body":"json","takesKey":true,"writes":true},
@@ -131,7 +131,7 @@ export const operations = {
   exportAccount: {"route":"GET /v1/account/export","streams":true},
   exportOrg: {"route":"GET /v1/orgs/:orgId/export","query":["vectors"],"headers":{"embeddings":"x-embedding-model"},"streams":true},
   seedMemories: {"route":"POST /v1/orgs/:orgId/memories","body":"json","takesKey":true,"writes":true},
-  listSharedMemories: {"route":"GET /v1/orgs/:orgId/memories","query":["q","tag","author","reviewed","metadata","limit","cursor"]},
+  listSharedMemories: {"route":"GET /v1/orgs/:orgId/memories","query":["q","tag","author","reviewed","metadata","filter","limit","cursor"]},
   searchAsMember: {"route":"POST /v1/orgs/:orgId/memories/search","body":"json","reads":true,"writes":true},
   changeSharedMemory: {"route":"PATCH /v1/orgs/:orgId/memories/:memId","body":"json","takesKey":true,"writes":true},
   deleteSharedMemory: {"route":"DELETE /v1/orgs/:orgId/memories/:memId","query":["permanent"],"takesKey":true,"writes":true},
@@ -205,7 +205,7 @@ export interface Methods {
   commit: Method<'POST /v1/memory/consolidate/commit'>
   /** Shows what a reflection was made of, and what was made of a memory. Sources deleted since are counted, not missed. Bills retrieval of the sources returned. */
   inspect: Method<'POST /v1/memory/inspect'>
-  /** Copies the whole core vault of the source, without sessions and reflections; one of more than 10,000 memories is a 413 and nothing is copied. */
+  /** Copies the whole core vault of the source, or what a filter leaves of it, without sessions and reflections; more than 10,000 memories are a 413 and nothing is copied. */
   transfer: Method<'POST /v1/memory/transfer'>
   /** Copies the raw core memories of the source that match at least one of the queries as well as the threshold asks, however many they are: 0.4 to 0.5 is broad, up to 0.65 balanced, above it strict. */
   graft: Method<'POST /v1/memory/graft'>

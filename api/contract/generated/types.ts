@@ -30,6 +30,9 @@ export type Importance = number
 /** What the owner of a memory says of it. `wrong`, `outdated` and `not_mine`, which are told no more: the memory is in no search, block, profile, date search, batch or copy, and stays in lists and exports. `right`: it is told, again where it was not. */
 export type Feedback = 'right' | 'wrong' | 'outdated' | 'not_mine'
 export type MetadataChoice = string | number | boolean | MetadataValue[]
+export type MetadataTest = MetadataValue | ValueTest
+/** Who a memory comes from: `person` and `model` by its role, `reflection` by its tier. The field `origin` of metadata says `program` (a tool, a hook, an agent), `model`, `import` or `seed` where the role alone would say too much; `person` is not believed there. The tool `store` of MCP says `program`, imports of files `import`. Shared memories are `model`, which wrote them, but for seeds, which say `seed` there. A reflection says `program` there where a program wrote a source of it, and `made_of_untold` where a source was taken back by feedback. In a filter of metadata it may be any of these. */
+export type Origin = 'person' | 'model' | 'program' | 'import' | 'seed' | 'reflection'
 /** POST /v1/memory/delete-ids */
 export type DeleteIdsAnswer = DeleteIdsDone | DeleteIdsPreview
 /** POST /v1/memory/consolidate/checkout */
@@ -43,8 +46,6 @@ export type GraftAnswer = GraftDone | GraftPreview
 export type RoleIds = string[]
 export type FileKind =
   'pdf' | 'docx' | 'pptx' | 'xlsx' | 'html' | 'markdown' | 'mail' | 'separated' | 'text'
-/** Who a memory comes from: `person` and `model` by its role, `reflection` by its tier. The field `origin` of metadata says `program` (a tool, a hook, an agent), `model`, `import` or `seed` where the role alone would say too much; `person` is not believed there. The tool `store` of MCP says `program`, imports of files `import`. Shared memories are `model`, which wrote them, but for seeds, which say `seed` there. A reflection says `program` there where a program wrote a source of it, and `made_of_untold` where a source was taken back by feedback. In a filter of metadata it may be any of these. */
-export type Origin = 'person' | 'model' | 'program' | 'import' | 'seed' | 'reflection'
 export type VaultKind = 'own' | 'user' | 'team'
 export type MatchReason = 'words' | 'similarity' | 'name' | 'time' | 'context'
 /** A name people read. */
@@ -572,6 +573,8 @@ export interface ExportVaultQuery {
   vectors: boolean
   /** false: the core vault alone */
   sessions: boolean
+  /** a `MemoryFilter` as JSON text: only memories that meet it; `sources` may name others */
+  filter?: string
   session_id?: SessionId
   embeddings?: EmbeddingModel
 }
@@ -659,12 +662,88 @@ export interface DeleteIdsBody {
   /** either these */
   ids?: string[]
   metadata?: MetadataFilter
+  filter?: MemoryFilter
   /** true previews and writes nothing; in the body or the query, alike where both have it */
   dry_run?: boolean
 }
 /** Only memories with each of these fields and this value, or one of up to 32 listed ones; at most 16 fields. It leaves out what has none, such as reflections. */
 export interface MetadataFilter {
   [k: string]: MetadataChoice
+}
+/** What a memory must be: all fields must hold. Beside `metadata` both must. At most 32 tests and 8 levels; what is not understood is a 400 in every call, those that read too. A test of a field that a memory does not have does not hold, so `ne`, `nin` and `not` let it through. */
+export interface MemoryFilter {
+  /** each holds */
+  and?: MemoryFilter[]
+  /** one of them holds, or several */
+  or?: MemoryFilter[]
+  not?: MemoryFilter
+  /** by the name of the field: a value, or operators; at most 16 */
+  metadata?: {
+    [k: string]: MetadataTest
+  }
+  /** as rows show it */
+  origin?: Origin | OriginTest
+  role?: Role | RoleTest
+  tier?: Tier | NumberTest
+  /** raw memories have none */
+  importance?: Importance | NumberTest
+  time?: TimeTest
+  /** `{"exists":false}`: of the core vault */
+  session?: SessionId | TextTest
+  /** the speaker, where the client named one */
+  name?: TextTest | string
+}
+/** All operators must hold. `gt`, `gte`, `lt` and `lte` compare a number with numbers, and a text with texts by their characters as JSON writes them, so that days such as `2026-11-20` are in order. */
+export interface ValueTest {
+  eq?: MetadataValue
+  ne?: MetadataValue
+  /** one of these */
+  in?: MetadataValue[]
+  /** none of these; also where there is none */
+  nin?: MetadataValue[]
+  gt?: string | number
+  gte?: string | number
+  lt?: string | number
+  lte?: string | number
+  /** whether there is one */
+  exists?: boolean
+}
+export interface OriginTest {
+  eq?: Origin
+  ne?: Origin
+  in?: Origin[]
+  nin?: Origin[]
+}
+export interface RoleTest {
+  eq?: Role
+  ne?: Role
+  in?: Role[]
+  nin?: Role[]
+}
+export interface NumberTest {
+  eq?: number
+  ne?: number
+  in?: number[]
+  nin?: number[]
+  gt?: number
+  gte?: number
+  lt?: number
+  lte?: number
+  exists?: boolean
+}
+/** A day counts whole: `{"gt":"2026-11-20"}` begins with the next one, `{"lte":"2026-11-20"}` ends with it. */
+export interface TimeTest {
+  gt?: Moment
+  gte?: Moment
+  lt?: Moment
+  lte?: Moment
+}
+export interface TextTest {
+  eq?: string
+  ne?: string
+  in?: string[]
+  nin?: string[]
+  exists?: boolean
 }
 /** POST /v1/memory/reembed */
 export interface ReembedBody {
@@ -982,6 +1061,7 @@ export interface GraftPreview {
 /** POST /v1/memory/transfer */
 export interface TransferBody {
   destination_key: DestinationKey
+  filter?: MemoryFilter
   /** true previews and writes nothing; in the body or the query, alike where both have it */
   dry_run?: boolean
   embeddings?: EmbeddingModel
@@ -993,6 +1073,7 @@ export interface GraftBody {
   queries: string[]
   /** lowest similarity to one of the queries that is copied */
   threshold: number
+  filter?: MemoryFilter
   /** true previews and writes nothing; in the body or the query, alike where both have it */
   dry_run?: boolean
   embeddings?: EmbeddingModel
@@ -1439,6 +1520,7 @@ export interface PrepareBody {
   /** lowest `score`, as searches show it, of a memory in the block */
   min_relevance?: number
   metadata?: MetadataFilter
+  filter?: MemoryFilter
   as_of?: Moment
   /** asks these in one ranking. Without it the vault of the key, or of the user that it names, and for a member also the team's. What the key does not open is left out and named in `X-Memory-Ignored-Fields`; a key that opens none of them gets 403. The session is of the user's vault, or of the key's where no user is named */
   vaults?: VaultKind[]
@@ -1615,6 +1697,7 @@ export interface SearchBody {
   /** lowest `score` that is answered; above 0 rows with `why: ["context"]` are left out */
   min_relevance?: number
   metadata?: MetadataFilter
+  filter?: MemoryFilter
   as_of?: Moment
   /** asks these in one ranking. Without it the vault of the key, or of the user that it names, and for a member also the team's. What the key does not open is left out and named in `X-Memory-Ignored-Fields`; a key that opens none of them gets 403. The session is of the user's vault, or of the key's where no user is named */
   vaults?: VaultKind[]
@@ -1694,6 +1777,8 @@ export interface ListQuery {
   as_of?: Moment
   /** a `MetadataFilter` as JSON text: only memories with such metadata */
   metadata?: string
+  /** a `MemoryFilter` as JSON text: only memories that meet it */
+  filter?: string
   /** a piece of the text, upper or lower case; where looking takes too long the answer is 503, and a narrower list helps */
   search?: string
 }
@@ -1826,6 +1911,7 @@ export interface FeedbackOfManyBody {
   /** either these, and up to 500 with the same texts */
   ids?: string[]
   metadata?: MetadataFilter
+  filter?: MemoryFilter
   feedback: Feedback
   /** true previews and changes nothing */
   dry_run?: boolean
@@ -1878,6 +1964,7 @@ export interface DateSearchBody {
   as_of?: Moment
   importance?: Importance
   metadata?: MetadataFilter
+  filter?: MemoryFilter
 }
 /** POST /v1/memory/date-search */
 export interface DateSearchAnswer {
@@ -3397,7 +3484,7 @@ export interface RequestHeaders {
   'x-memory-ttl'?: number
   /** a `Metadata` as JSON text in UTF-8: fields of every memory of the exchange */
   'x-memory-metadata'?: string
-  /** a `MetadataFilter` as JSON text in UTF-8: the model is told only memories with such metadata */
+  /** a `MetadataFilter` as JSON text in UTF-8: the model is told only memories with such metadata; a field `filter` of it that is an object is a `MemoryFilter`, which must hold too */
   'x-memory-filter'?: string
   /** the `ETag` of an earlier answer: where nothing changed since, the answer is a 304 without a body */
   'if-none-match'?: string
@@ -3600,6 +3687,8 @@ export interface AccountLine {
     | 'tag'
     | 'user'
     | 'member_key'
+    | 'directory'
+    | 'group'
     | 'shared_memory'
     | 'shared_statement'
     | 'audit_event'
@@ -3618,7 +3707,7 @@ export interface AccountLine {
   [k: string]: unknown
 }
 /**
- * One thing of an organization, and its own fields, as its own endpoint tells it: the `organization`, its `instructions` and `policy`; then each `role`, `tag`, `user` with their roles, and `member_key`, masked; then each `shared_memory` with the `operation_id` of the request it came with, oldest first; then each `shared_statement`: a fact that was found in what a member said, in their words, with the memory that has it (`mem_id`), what it did (`action`: `ADD`, `UPDATE`, or `NONE` where the memory said it already), and when it was said; statements that were taken back, and those of deleted memories, are not in it. Then each `audit_event` in order.
+ * One thing of an organization, and its own fields, as its own endpoint tells it: the `organization`, its `instructions` and `policy`; then each `role`, `tag`, `user` with their roles, and `member_key`, masked; then its `directory`, with what groups give, and each `group` with the `user_ids` of its members; then each `shared_memory` with the `operation_id` of the request it came with, oldest first; then each `shared_statement`: a fact that was found in what a member said, in their words, with the memory that has it (`mem_id`), what it did (`action`: `ADD`, `UPDATE`, or `NONE` where the memory said it already), and when it was said; statements that were taken back, and those of deleted memories, are not in it. Then each `audit_event` in order.
  * The `hash` of an `audit_event` is the SHA-256, in hexadecimal digits, over the bytes of the hash before it (none for the first) and these fields, a line feed between them: `position`, `org_id`, `event_id`, `mem_id`, `action`, `write_id`, `created_at_us`, `actor`. `node scripts/verify-audit.ts --file` counts them all, and says whether the file is whole.
  */
 export interface OrgLine {
@@ -3630,6 +3719,8 @@ export interface OrgLine {
     | 'tag'
     | 'user'
     | 'member_key'
+    | 'directory'
+    | 'group'
     | 'shared_memory'
     | 'shared_statement'
     | 'audit_event'
@@ -3716,6 +3807,8 @@ export interface ListSharedMemoriesQuery {
   reviewed?: boolean
   /** a `MetadataFilter` as JSON text: only memories with such metadata */
   metadata?: string
+  /** a `MemoryFilter` as JSON text: only memories that meet it */
+  filter?: string
   limit: number
   /** `next_cursor` of the page before, with the same filters */
   cursor?: string
@@ -4355,7 +4448,7 @@ export interface WebhookDelivery {
 }
 /** POST /v1/account/webhooks */
 export interface CreateWebhookBody {
-  /** https, without credentials, public */
+  /** https, without credentials, public; for `audit.event` alone also `syslog+tls://host:port` and `otlp+https://` */
   url: string
   events: WebhookEvent[]
   description?: string
@@ -4556,7 +4649,7 @@ export interface Endpoints {
     body: InspectBody
     answers: { 200: InspectAnswer }
   }
-  /** Copies the whole core vault of the source, without sessions and reflections; one of more than 10,000 memories is a 413 and nothing is copied. */
+  /** Copies the whole core vault of the source, or what a filter leaves of it, without sessions and reflections; more than 10,000 memories are a 413 and nothing is copied. */
   'POST /v1/memory/transfer': {
     query: CopyQuery
     headers: Pick<RequestHeaders, 'x-embedding-model' | 'prefer' | 'idempotency-key' | 'x-memory-user' | 'x-memory-user-from'>

@@ -286,6 +286,7 @@ class AsyncVault(AsyncVaultBase):
         *,
         vectors: Optional[bool] = None,
         sessions: Optional[bool] = None,
+        filter: Optional[str] = None,
         session_id: Optional[types.SessionId] = None,
         embeddings: Optional[types.EmbeddingModel] = None,
     ) -> AsyncLines[types.ExportLine]:
@@ -298,6 +299,8 @@ class AsyncVault(AsyncVaultBase):
 
         :param vectors: with the vectors
         :param sessions: false: the core vault alone
+        :param filter: a `MemoryFilter` as JSON text: only memories that meet it; `sources` may name
+            others
         :param session_id: as `X-Session-ID`
         :param embeddings: as `X-Embedding-Model`
         """
@@ -306,6 +309,7 @@ class AsyncVault(AsyncVaultBase):
             query={
                 "vectors": vectors,
                 "sessions": sessions,
+                "filter": filter,
                 "session_id": session_id,
                 "embeddings": embeddings,
             },
@@ -374,6 +378,7 @@ class AsyncVault(AsyncVaultBase):
         *,
         ids: Optional[Sequence[str]] = None,
         metadata: Optional[types.MetadataFilter] = None,
+        filter: Optional[types.MemoryFilter] = None,
         dry_run: Optional[bool] = None,
         prefer: Optional[str] = None,
         idempotency_key: Optional[str] = None,
@@ -389,6 +394,7 @@ class AsyncVault(AsyncVaultBase):
         :param ids: either these
         :param metadata: or up to 500 memories with such metadata, of the core vault and of every
             session
+        :param filter: as `metadata`, of memories that meet it
         :param dry_run: true previews and writes nothing; in the body or the query, alike where both
             have it
         :param prefer: `respond-async` asks for the 202 at once
@@ -396,7 +402,7 @@ class AsyncVault(AsyncVaultBase):
         return await self._call(
             OPERATIONS["delete_ids"],
             headers={"Prefer": prefer},
-            body={"ids": ids, "metadata": metadata, "dry_run": dry_run},
+            body={"ids": ids, "metadata": metadata, "filter": filter, "dry_run": dry_run},
             idempotency_key=idempotency_key,
         )
 
@@ -499,16 +505,18 @@ class AsyncVault(AsyncVaultBase):
         self,
         *,
         destination_key: types.DestinationKey,
+        filter: Optional[types.MemoryFilter] = None,
         dry_run: Optional[bool] = None,
         embeddings: Optional[types.EmbeddingModel] = None,
         prefer: Optional[str] = None,
         idempotency_key: Optional[str] = None,
     ) -> Union[types.TransferAnswer, types.Processing]:
-        """Copies the whole core vault of the source, without sessions and reflections; one of more
-        than 10,000 memories is a 413 and nothing is copied.
+        """Copies the whole core vault of the source, or what a filter leaves of it, without
+        sessions and reflections; more than 10,000 memories are a 413 and nothing is copied.
 
         `POST /v1/memory/transfer`
 
+        :param filter: only memories that meet it
         :param dry_run: true previews and writes nothing; in the body or the query, alike where both
             have it
         :param embeddings: the vector space copied
@@ -517,7 +525,12 @@ class AsyncVault(AsyncVaultBase):
         return await self._call(
             OPERATIONS["transfer"],
             headers={"Prefer": prefer},
-            body={"destination_key": destination_key, "dry_run": dry_run, "embeddings": embeddings},
+            body={
+                "destination_key": destination_key,
+                "filter": filter,
+                "dry_run": dry_run,
+                "embeddings": embeddings,
+            },
             idempotency_key=idempotency_key,
         )
 
@@ -527,6 +540,7 @@ class AsyncVault(AsyncVaultBase):
         destination_key: types.DestinationKey,
         queries: Sequence[str],
         threshold: Optional[float] = None,
+        filter: Optional[types.MemoryFilter] = None,
         dry_run: Optional[bool] = None,
         embeddings: Optional[types.EmbeddingModel] = None,
         prefer: Optional[str] = None,
@@ -541,6 +555,7 @@ class AsyncVault(AsyncVaultBase):
         :param queries: the first 16,000 characters of each are read, and in equal parts 50,000 of
             all
         :param threshold: lowest similarity to one of the queries that is copied
+        :param filter: only memories that meet it
         :param dry_run: true previews and writes nothing; in the body or the query, alike where both
             have it
         :param embeddings: the vector space searched and copied
@@ -553,6 +568,7 @@ class AsyncVault(AsyncVaultBase):
                 "destination_key": destination_key,
                 "queries": queries,
                 "threshold": threshold,
+                "filter": filter,
                 "dry_run": dry_run,
                 "embeddings": embeddings,
             },
@@ -931,6 +947,7 @@ class AsyncVault(AsyncVaultBase):
         importance: Optional[types.Importance] = None,
         min_relevance: Optional[float] = None,
         metadata: Optional[types.MetadataFilter] = None,
+        filter: Optional[types.MemoryFilter] = None,
         as_of: Optional[types.Moment] = None,
         vaults: Optional[Sequence[types.VaultKind]] = None,
         memory_tell_absence: Optional[bool] = None,
@@ -963,6 +980,7 @@ class AsyncVault(AsyncVaultBase):
             for each memory
         :param min_relevance: lowest `score`, as searches show it, of a memory in the block
         :param metadata: only memories with such metadata
+        :param filter: only memories that meet it
         :param as_of: prepares as at that moment: later memories are unknown, and ages are counted
             from it; what is deleted today stays deleted; a day counts whole
         :param vaults: asks these in one ranking. Without it the vault of the key, or of the user
@@ -1015,6 +1033,7 @@ class AsyncVault(AsyncVaultBase):
                 "importance": importance,
                 "min_relevance": min_relevance,
                 "metadata": metadata,
+                "filter": filter,
                 "as_of": as_of,
                 "vaults": vaults,
                 "memory_tell_absence": memory_tell_absence,
@@ -1122,6 +1141,7 @@ class AsyncVault(AsyncVaultBase):
         importance: Optional[types.Importance] = None,
         min_relevance: Optional[float] = None,
         metadata: Optional[types.MetadataFilter] = None,
+        filter: Optional[types.MemoryFilter] = None,
         as_of: Optional[types.Moment] = None,
         vaults: Optional[Sequence[types.VaultKind]] = None,
         session_id: Optional[types.SessionId] = None,
@@ -1138,6 +1158,7 @@ class AsyncVault(AsyncVaultBase):
         :param min_relevance: lowest `score` that is answered; above 0 rows with `why: ["context"]`
             are left out
         :param metadata: only memories with such metadata
+        :param filter: only memories that meet it
         :param as_of: searches as at that moment: later memories are unknown, and words such as
             yesterday and the windows are counted from it; what is deleted today stays deleted; a
             day counts whole
@@ -1164,6 +1185,7 @@ class AsyncVault(AsyncVaultBase):
                 "importance": importance,
                 "min_relevance": min_relevance,
                 "metadata": metadata,
+                "filter": filter,
                 "as_of": as_of,
                 "vaults": vaults,
                 "session_id": session_id,
@@ -1185,6 +1207,7 @@ class AsyncVault(AsyncVaultBase):
         to: Optional[types.Moment] = None,
         as_of: Optional[types.Moment] = None,
         metadata: Optional[str] = None,
+        filter: Optional[str] = None,
         search: Optional[str] = None,
         memory_inspection: Optional[Literal["true", "false"]] = None,
     ) -> types.ListAnswer:
@@ -1202,6 +1225,7 @@ class AsyncVault(AsyncVaultBase):
         :param as_of: lists and counts what was known at that moment: later memories are left out;
             what is deleted today stays deleted; a day counts whole; a `from` after it is refused
         :param metadata: a `MetadataFilter` as JSON text: only memories with such metadata
+        :param filter: a `MemoryFilter` as JSON text: only memories that meet it
         :param search: a piece of the text, upper or lower case; where looking takes too long the
             answer is 503, and a narrower list helps
         :param memory_inspection: true: an owner key looks at its own vault, or with `X-Memory-User`
@@ -1223,6 +1247,7 @@ class AsyncVault(AsyncVaultBase):
                 "to": to,
                 "as_of": as_of,
                 "metadata": metadata,
+                "filter": filter,
                 "search": search,
             },
             headers={"X-Memory-Inspection": memory_inspection},
@@ -1347,6 +1372,7 @@ class AsyncVault(AsyncVaultBase):
         feedback: types.Feedback,
         ids: Optional[Sequence[str]] = None,
         metadata: Optional[types.MetadataFilter] = None,
+        filter: Optional[types.MemoryFilter] = None,
         dry_run: Optional[bool] = None,
         idempotency_key: Optional[str] = None,
     ) -> types.FeedbackGiven:
@@ -1359,11 +1385,18 @@ class AsyncVault(AsyncVaultBase):
         :param ids: either these, and up to 500 with the same texts
         :param metadata: or up to 500 memories with such metadata, of the core vault and of every
             session, that it changes; `right` changes those alone that are told no more
+        :param filter: as `metadata`, of memories that meet it
         :param dry_run: true previews and changes nothing
         """
         return await self._call(
             OPERATIONS["feedback_of_many"],
-            body={"ids": ids, "metadata": metadata, "feedback": feedback, "dry_run": dry_run},
+            body={
+                "ids": ids,
+                "metadata": metadata,
+                "filter": filter,
+                "feedback": feedback,
+                "dry_run": dry_run,
+            },
             idempotency_key=idempotency_key,
         )
 
@@ -1382,6 +1415,7 @@ class AsyncVault(AsyncVaultBase):
         as_of: Optional[types.Moment] = None,
         importance: Optional[types.Importance] = None,
         metadata: Optional[types.MetadataFilter] = None,
+        filter: Optional[types.MemoryFilter] = None,
         memory_inspection: Optional[Literal["true", "false"]] = None,
     ) -> types.DateSearchAnswer:
         """Reads a span of time: all of it in order, or, with a query, ranked by it. Reflections
@@ -1410,6 +1444,7 @@ class AsyncVault(AsyncVaultBase):
         :param as_of: what was known at that moment: a span that ends later ends there; what is
             deleted today stays deleted; a day counts whole; a `from` after it is refused
         :param metadata: only memories with such metadata
+        :param filter: only memories that meet it
         :param memory_inspection: true: an owner key looks at its own vault, or with `X-Memory-User`
             at that of a user, to see what is there: the request is not billed, counts against no
             budget and writes no entry into the call log, and an unknown user is a 404; the rate
@@ -1432,6 +1467,7 @@ class AsyncVault(AsyncVaultBase):
                 "as_of": as_of,
                 "importance": importance,
                 "metadata": metadata,
+                "filter": filter,
             },
         )
 
@@ -2531,7 +2567,8 @@ class AsyncVault(AsyncVaultBase):
         :param memory_metadata: a `Metadata` as JSON text in UTF-8: fields of every memory of the
             exchange
         :param memory_filter: a `MetadataFilter` as JSON text in UTF-8: the model is told only
-            memories with such metadata
+            memories with such metadata; a field `filter` of it that is an object is a
+            `MemoryFilter`, which must hold too
         :param memory_asides: recall: calls that a program makes for itself, such as those of a
             subagent, are recalled for like a person's; nothing of them is stored
         :param as_of: the model is told what was known at that moment: later memories are unknown,
@@ -2647,7 +2684,8 @@ class AsyncVault(AsyncVaultBase):
         :param memory_metadata: a `Metadata` as JSON text in UTF-8: fields of every memory of the
             exchange
         :param memory_filter: a `MetadataFilter` as JSON text in UTF-8: the model is told only
-            memories with such metadata
+            memories with such metadata; a field `filter` of it that is an object is a
+            `MemoryFilter`, which must hold too
         :param memory_asides: recall: calls that a program makes for itself, such as those of a
             subagent, are recalled for like a person's; nothing of them is stored
         :param as_of: the model is told what was known at that moment: later memories are unknown,
@@ -2764,7 +2802,8 @@ class AsyncVault(AsyncVaultBase):
         :param memory_metadata: a `Metadata` as JSON text in UTF-8: fields of every memory of the
             exchange
         :param memory_filter: a `MetadataFilter` as JSON text in UTF-8: the model is told only
-            memories with such metadata
+            memories with such metadata; a field `filter` of it that is an object is a
+            `MemoryFilter`, which must hold too
         :param memory_asides: recall: calls that a program makes for itself, such as those of a
             subagent, are recalled for like a person's; nothing of them is stored
         :param as_of: the model is told what was known at that moment: later memories are unknown,
@@ -2877,7 +2916,8 @@ class AsyncVault(AsyncVaultBase):
         :param memory_metadata: a `Metadata` as JSON text in UTF-8: fields of every memory of the
             exchange
         :param memory_filter: a `MetadataFilter` as JSON text in UTF-8: the model is told only
-            memories with such metadata
+            memories with such metadata; a field `filter` of it that is an object is a
+            `MemoryFilter`, which must hold too
         :param memory_asides: recall: calls that a program makes for itself, such as those of a
             subagent, are recalled for like a person's; nothing of them is stored
         :param as_of: the model is told what was known at that moment: later memories are unknown,
@@ -2984,7 +3024,8 @@ class AsyncVault(AsyncVaultBase):
         :param memory_metadata: a `Metadata` as JSON text in UTF-8: fields of every memory of the
             exchange
         :param memory_filter: a `MetadataFilter` as JSON text in UTF-8: the model is told only
-            memories with such metadata
+            memories with such metadata; a field `filter` of it that is an object is a
+            `MemoryFilter`, which must hold too
         :param memory_asides: recall: calls that a program makes for itself, such as those of a
             subagent, are recalled for like a person's; nothing of them is stored
         :param as_of: the model is told what was known at that moment: later memories are unknown,
@@ -3090,7 +3131,8 @@ class AsyncVault(AsyncVaultBase):
         :param memory_metadata: a `Metadata` as JSON text in UTF-8: fields of every memory of the
             exchange
         :param memory_filter: a `MetadataFilter` as JSON text in UTF-8: the model is told only
-            memories with such metadata
+            memories with such metadata; a field `filter` of it that is an object is a
+            `MemoryFilter`, which must hold too
         :param memory_asides: recall: calls that a program makes for itself, such as those of a
             subagent, are recalled for like a person's; nothing of them is stored
         :param as_of: the model is told what was known at that moment: later memories are unknown,
@@ -3197,7 +3239,8 @@ class AsyncVault(AsyncVaultBase):
         :param memory_metadata: a `Metadata` as JSON text in UTF-8: fields of every memory of the
             exchange
         :param memory_filter: a `MetadataFilter` as JSON text in UTF-8: the model is told only
-            memories with such metadata
+            memories with such metadata; a field `filter` of it that is an object is a
+            `MemoryFilter`, which must hold too
         :param memory_asides: recall: calls that a program makes for itself, such as those of a
             subagent, are recalled for like a person's; nothing of them is stored
         :param as_of: the model is told what was known at that moment: later memories are unknown,
@@ -3460,6 +3503,7 @@ class AsyncVault(AsyncVaultBase):
         author: Optional[str] = None,
         reviewed: Optional[bool] = None,
         metadata: Optional[str] = None,
+        filter: Optional[str] = None,
         limit: Optional[int] = None,
         cursor: Optional[str] = None,
     ) -> types.ListSharedMemoriesAnswer:
@@ -3470,6 +3514,7 @@ class AsyncVault(AsyncVaultBase):
         :param org_id: an organization
         :param q: the question
         :param metadata: a `MetadataFilter` as JSON text: only memories with such metadata
+        :param filter: a `MemoryFilter` as JSON text: only memories that meet it
         :param cursor: `next_cursor` of the page before, with the same filters
         """
         return await self._call(
@@ -3481,6 +3526,7 @@ class AsyncVault(AsyncVaultBase):
                 "author": author,
                 "reviewed": reviewed,
                 "metadata": metadata,
+                "filter": filter,
                 "limit": limit,
                 "cursor": cursor,
             },
@@ -3857,7 +3903,8 @@ class AsyncVault(AsyncVaultBase):
 
         `POST /v1/account/webhooks`
 
-        :param url: https, without credentials, public
+        :param url: https, without credentials, public; for `audit.event` alone also
+            `syslog+tls://host:port` and `otlp+https://`
         """
         return await self._call(
             OPERATIONS["create_webhook"],

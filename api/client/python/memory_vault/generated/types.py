@@ -529,6 +529,8 @@ class DeleteIdsBody(TypedDict, total=False):
     ids: List[str]
     # or up to 500 memories with such metadata, of the core vault and of every session
     metadata: MetadataFilter
+    # as `metadata`, of memories that meet it
+    filter: MemoryFilter
     # true previews and writes nothing; in the body or the query, alike where both have it
     dry_run: bool
 
@@ -876,6 +878,8 @@ class _TransferBodyRequired(TypedDict):
 
 # POST /v1/memory/transfer
 class TransferBody(_TransferBodyRequired, total=False):
+    # only memories that meet it
+    filter: MemoryFilter
     # true previews and writes nothing; in the body or the query, alike where both have it
     dry_run: bool
     # the vector space copied
@@ -892,6 +896,8 @@ class _GraftBodyRequired(TypedDict):
 class GraftBody(_GraftBodyRequired, total=False):
     # lowest similarity to one of the queries that is copied
     threshold: float
+    # only memories that meet it
+    filter: MemoryFilter
     # true previews and writes nothing; in the body or the query, alike where both have it
     dry_run: bool
     # the vector space searched and copied
@@ -1295,6 +1301,111 @@ class RevokeKeyAnswer(_RevokeKeyAnswerRequired, total=False):
     operation_id: str
 
 
+# What a memory must be: all fields must hold. Beside `metadata` both must. At most 32 tests and 8
+# levels; what is not understood is a 400 in every call, those that read too. A test of a field that
+# a memory does not have does not hold, so `ne`, `nin` and `not` let it through.
+MemoryFilter = TypedDict(
+    "MemoryFilter",
+    {
+        "and": List["MemoryFilter"],
+        "or": List["MemoryFilter"],
+        "not": "MemoryFilter",
+        "metadata": Dict[str, "MetadataTest"],
+        "origin": Union["Origin", "OriginTest"],
+        "role": Union["Role", "RoleTest"],
+        "tier": Union["Tier", "NumberTest"],
+        "importance": Union["Importance", "NumberTest"],
+        "time": "TimeTest",
+        "session": Union["SessionId", "TextTest"],
+        "name": Union["TextTest", str],
+    },
+    total=False,
+)
+
+
+# All operators must hold. `gt`, `gte`, `lt` and `lte` compare a number with numbers, and a text
+# with texts by their characters as JSON writes them, so that days such as `2026-11-20` are in
+# order.
+ValueTest = TypedDict(
+    "ValueTest",
+    {
+        "eq": "MetadataValue",
+        "ne": "MetadataValue",
+        "in": List["MetadataValue"],
+        "nin": List["MetadataValue"],
+        "gt": Union[str, float],
+        "gte": Union[str, float],
+        "lt": Union[str, float],
+        "lte": Union[str, float],
+        "exists": bool,
+    },
+    total=False,
+)
+
+
+OriginTest = TypedDict(
+    "OriginTest",
+    {
+        "eq": "Origin",
+        "ne": "Origin",
+        "in": List["Origin"],
+        "nin": List["Origin"],
+    },
+    total=False,
+)
+
+
+RoleTest = TypedDict(
+    "RoleTest",
+    {
+        "eq": "Role",
+        "ne": "Role",
+        "in": List["Role"],
+        "nin": List["Role"],
+    },
+    total=False,
+)
+
+
+TextTest = TypedDict(
+    "TextTest",
+    {
+        "eq": str,
+        "ne": str,
+        "in": List[str],
+        "nin": List[str],
+        "exists": bool,
+    },
+    total=False,
+)
+
+
+NumberTest = TypedDict(
+    "NumberTest",
+    {
+        "eq": int,
+        "ne": int,
+        "in": List[int],
+        "nin": List[int],
+        "gt": int,
+        "gte": int,
+        "lt": int,
+        "lte": int,
+        "exists": bool,
+    },
+    total=False,
+)
+
+
+# A day counts whole: `{"gt":"2026-11-20"}` begins with the next one, `{"lte":"2026-11-20"}` ends
+# with it.
+class TimeTest(TypedDict, total=False):
+    gt: Moment
+    gte: Moment
+    lt: Moment
+    lte: Moment
+
+
 class _MessageRequired(TypedDict):
     # only what user and assistant say is stored
     role: Literal["user", "assistant", "system", "developer", "tool"]
@@ -1378,6 +1489,8 @@ class PrepareBody(_PrepareBodyRequired, total=False):
     min_relevance: float
     # only memories with such metadata
     metadata: MetadataFilter
+    # only memories that meet it
+    filter: MemoryFilter
     # prepares as at that moment: later memories are unknown, and ages are counted from it; what is
     # deleted today stays deleted; a day counts whole
     as_of: Moment
@@ -1585,6 +1698,8 @@ class SearchBody(_SearchBodyRequired, total=False):
     min_relevance: float
     # only memories with such metadata
     metadata: MetadataFilter
+    # only memories that meet it
+    filter: MemoryFilter
     # searches as at that moment: later memories are unknown, and words such as yesterday and the
     # windows are counted from it; what is deleted today stays deleted; a day counts whole
     as_of: Moment
@@ -1785,6 +1900,8 @@ class FeedbackOfManyBody(_FeedbackOfManyBodyRequired, total=False):
     # or up to 500 memories with such metadata, of the core vault and of every session, that it
     # changes; `right` changes those alone that are told no more
     metadata: MetadataFilter
+    # as `metadata`, of memories that meet it
+    filter: MemoryFilter
     # true previews and changes nothing
     dry_run: bool
 
@@ -1858,6 +1975,8 @@ class DateSearchBody(_DateSearchBodyRequired, total=False):
     importance: Importance
     # only memories with such metadata
     metadata: MetadataFilter
+    # only memories that meet it
+    filter: MemoryFilter
 
 
 # POST /v1/memory/date-search
@@ -3664,7 +3783,7 @@ class AccountEventsAnswer(TypedDict):
 
 
 class _AccountLineRequired(TypedDict):
-    type: Literal["account", "policy", "provider_key", "webhook", "application", "vault", "memory", "trace", "organization", "instructions", "role", "tag", "user", "member_key", "shared_memory", "shared_statement", "audit_event", "account_event", "end"]
+    type: Literal["account", "policy", "provider_key", "webhook", "application", "vault", "memory", "trace", "organization", "instructions", "role", "tag", "user", "member_key", "directory", "group", "shared_memory", "shared_statement", "audit_event", "account_event", "end"]
 
 
 # One thing that is kept, and its own fields: `account`: what it is; `policy`: what it keeps out of
@@ -3693,20 +3812,21 @@ class AccountLine(_AccountLineRequired, total=False):
 
 
 class _OrgLineRequired(TypedDict):
-    type: Literal["organization", "instructions", "policy", "role", "tag", "user", "member_key", "shared_memory", "shared_statement", "audit_event", "end"]
+    type: Literal["organization", "instructions", "policy", "role", "tag", "user", "member_key", "directory", "group", "shared_memory", "shared_statement", "audit_event", "end"]
 
 
 # One thing of an organization, and its own fields, as its own endpoint tells it: the
 # `organization`, its `instructions` and `policy`; then each `role`, `tag`, `user` with their roles,
-# and `member_key`, masked; then each `shared_memory` with the `operation_id` of the request it came
-# with, oldest first; then each `shared_statement`: a fact that was found in what a member said, in
-# their words, with the memory that has it (`mem_id`), what it did (`action`: `ADD`, `UPDATE`, or
-# `NONE` where the memory said it already), and when it was said; statements that were taken back,
-# and those of deleted memories, are not in it. Then each `audit_event` in order. The `hash` of an
-# `audit_event` is the SHA-256, in hexadecimal digits, over the bytes of the hash before it (none
-# for the first) and these fields, a line feed between them: `position`, `org_id`, `event_id`,
-# `mem_id`, `action`, `write_id`, `created_at_us`, `actor`. `node scripts/verify-audit.ts --file`
-# counts them all, and says whether the file is whole.
+# and `member_key`, masked; then its `directory`, with what groups give, and each `group` with the
+# `user_ids` of its members; then each `shared_memory` with the `operation_id` of the request it
+# came with, oldest first; then each `shared_statement`: a fact that was found in what a member
+# said, in their words, with the memory that has it (`mem_id`), what it did (`action`: `ADD`,
+# `UPDATE`, or `NONE` where the memory said it already), and when it was said; statements that were
+# taken back, and those of deleted memories, are not in it. Then each `audit_event` in order. The
+# `hash` of an `audit_event` is the SHA-256, in hexadecimal digits, over the bytes of the hash
+# before it (none for the first) and these fields, a line feed between them: `position`, `org_id`,
+# `event_id`, `mem_id`, `action`, `write_id`, `created_at_us`, `actor`. `node
+# scripts/verify-audit.ts --file` counts them all, and says whether the file is whole.
 class OrgLine(_OrgLineRequired, total=False):
     # of everything but `end`
     org_id: str
@@ -4494,7 +4614,8 @@ class WebhookDelivery(TypedDict):
 
 
 class _CreateWebhookBodyRequired(TypedDict):
-    # https, without credentials, public
+    # https, without credentials, public; for `audit.event` alone also `syslog+tls://host:port` and
+    # `otlp+https://`
     url: str
     events: List[WebhookEvent]
 
@@ -4609,6 +4730,8 @@ MetadataChoice = Union[str, float, bool, List[MetadataValue]]
 # Only memories with each of these fields and this value, or one of up to 32 listed ones; at most 16
 # fields. It leaves out what has none, such as reflections.
 MetadataFilter = Dict[str, MetadataChoice]
+
+MetadataTest = Union[MetadataValue, ValueTest]
 
 MatchReason = Literal["words", "similarity", "name", "time", "context"]
 
