@@ -38,4 +38,6 @@ export type Calibration = {
    * Undefined where it never is.
    */
   certain?: number
+  /** Scripts, by their codes in Unicode, in which the model knows no language: there a similarity is no evidence. */
+  unknownScripts?: readonly string[]
 }

@@ -71,7 +71,8 @@ const languages = Object.values(sentences) as unknown as readonly Language[]
 /** In a call, which must be answered within seconds: a model on a busy processor takes some 50 to 500 ms for each. */
 const queriesMax = 6
 
-const { unrelatedShare, sameShare, knownShare, rangeMin, floorMin, floorMax } = tuned.calibration
+const { unrelatedShare, sameShare, knownDistance, rangeMin, floorMin, floorMax } = tuned.calibration
+const scripts = ['Latn', 'Cyrl', 'Han', 'Hira', 'Arab', 'Deva'] as const
 
 /**
  * Measures the distribution of an embedder's cosines within each of nine languages, over 72 statements, each with a
@@ -99,11 +100,16 @@ export async function measureCalibration(
     next += length
     return comparePairs(questions.slice(first, next), statements.slice(2 * first, 2 * next))
   })
-  const known = measured.filter(
-    ({ answers, unrelated }) => quantile(answers, 0.5) > quantile(unrelated, knownShare),
-  )
+  const known = measured.filter(isKnown)
   const pairs = known.length > 0 ? known : measured
-  const pooled = (kind: keyof Pairs): number[] => pairs.flatMap(one => one[kind])
+  // Those of each language on the scale of the one whose unrelated texts are furthest apart: a vault moves it back.
+  const medians = pairs.map(one => quantile(one.unrelated, 0.5))
+  const typical = Math.min(...medians)
+  const pooled = (kind: keyof Pairs): number[] =>
+    pairs.flatMap((one, i) => {
+      const shift = (medians[i]! - typical) / (1 - typical)
+      return one[kind].map(cosine => (cosine - shift) / (1 - shift))
+    })
   const unrelated = quantile(pooled('unrelated'), unrelatedShare)
   const same = Math.max(quantile(pooled('same'), sameShare), unrelated + rangeMin * (1 - unrelated))
   const answer = (quantile(pooled('answers'), 0.5) - unrelated) / (same - unrelated)
@@ -111,9 +117,26 @@ export async function measureCalibration(
     unrelated,
     same,
     floor: Math.min(Math.max(answer, floorMin), floorMax),
-    typical: quantile(pooled('unrelated'), 0.5),
+    typical,
     certain: Math.max(...measured.map(one => quantile(one.unrelated, unrelatedShare))),
+    ...(known.length > 0 && { unknownScripts: unknownScripts(measured.map(isKnown)) }),
   }
+}
+
+const isKnown = ({ answers, unrelated }: Pairs): boolean => {
+  const middle = quantile(unrelated, 0.5)
+  const reach = quantile(unrelated, unrelatedShare) - middle
+  return quantile(answers, 0.5) - middle > knownDistance * reach
+}
+
+/** The scripts in which the model knows no language. */
+function unknownScripts(isKnownLanguage: readonly boolean[]): string[] {
+  const isIn = (script: string, wanted: boolean): boolean =>
+    languages.some(
+      ([row], at) =>
+        isKnownLanguage[at] === wanted && new RegExp(`\\p{sc=${script}}`, 'u').test(row![1]),
+    )
+  return scripts.filter(script => isIn(script, false) && !isIn(script, true))
 }
 
 type Pairs = {

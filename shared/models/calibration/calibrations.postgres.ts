@@ -2,7 +2,7 @@ import type { Calibration } from '#shared/domain/embedder.ts'
 import type { Query } from '#shared/storage/postgres/connect.ts'
 
 /** Raised with every change of `sentences.json` or of what is computed from it. */
-const calibrationVersion = 1
+const calibrationVersion = 2
 
 /** Reads the calibration of a vault space; undefined where it was not measured with the sentences of this version. */
 export async function findCalibration(

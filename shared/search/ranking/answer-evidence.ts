@@ -20,34 +20,33 @@ export function createEvidence(query: RankingQuery): AnswerEvidence | undefined 
   const { parsedQuery, concepts, text, vector, calibration } = query
   if (!vector || query.isOpen) return undefined
   const scoreByTerm = new Map(concepts.asked.map(({ term, weight }) => [term, weight]))
-  const isUnknown = (term: string) => scoreByTerm.get(term) === 0
+  const isUnknownTerm = (term: string) => scoreByTerm.get(term) === 0
   const hasUnknownName =
-    innerNames(text).some(name => termsOf(name).some(isUnknown)) ||
+    innerNames(text).some(name => termsOf(name).some(isUnknownTerm)) ||
     // In a text of many capitals, such as a short or a German one, names of several words.
-    namedSubjects(text).some(name => name.length > 1 && name.some(isUnknown))
+    namedSubjects(text).some(name => name.length > 1 && name.some(isUnknownTerm))
   const asksOfPerson = parsedQuery.role === 'user' && isPersonal(text)
   const sharedWeightMax = weights.shared * Math.min(weights.sharedMax, concepts.maxTotal)
   const known = new Map<ScoredRow, number>()
-  const { certain } = calibration
-  const certainScore = Math.max(
-    weights.meaningScoreMin,
-    certain === undefined ? Infinity : scoreFromCosine(certain, calibration),
-  )
+  const { certain, unknownScripts = [] } = calibration
+  const isUnknown = unknownScripts.some(code => new RegExp(`\\p{sc=${code}}`, 'u').test(text))
+  const isProof = certain !== undefined && !isUnknown
+  const unrelatedMax = isUnknown ? 1 : isProof ? scoreFromCosine(certain, calibration) : 0
+  const certainScore = isProof ? Math.max(weights.meaningScoreMin, unrelatedMax) : Infinity
 
   /**
    * The part of a row's relevance that its similarity must not add. Texts in a language that the model does not know
    * are all similar: there a similarity counts no more than that of a question and its answer.
    */
   const excess = ({ similarity, informativeness }: ScoredRow['signals']): number =>
-    certainScore >= 1 && certain !== undefined
-      ? informativeness * Math.max(0, similarity - calibration.floor)
-      : 0
+    informativeness * Math.max(0, Math.min(similarity, unrelatedMax) - calibration.floor)
 
   /** Adds the cheapest weights first and stops where a row cannot become likely. */
   function weigh({ relevance, signals, range, row, statesAttribute }: ScoredRow): number {
     if (statesAttribute) return weights.certain
     let evidence =
       weights.bias +
+      (certain === undefined ? 0 : weights.measured) +
       weights.relevance * Math.min(weights.relevanceMax, relevance - excess(signals)) +
       weights.words * Math.min(1, signals.words + signals.context) +
       weights.time * signals.time +

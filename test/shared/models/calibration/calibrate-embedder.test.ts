@@ -33,6 +33,26 @@ t.test(
   },
 )
 
+t.test('languages stand on one scale, and a model says which scripts it does not know', async t => {
+  const plain = await measureCalibration(local)
+  const far = await shiftEmbedder(local, { unrelated: 0.6, scatter: 0, dimension: 1_025 })
+  const near = await shiftEmbedder(local, { unrelated: 0, scatter: 0, dimension: 1_025 })
+  /** Vectors of texts in Chinese characters are moved together, or are one. */
+  const mixed = (others: (text: string) => Promise<Float32Array>) => {
+    const embed = (texts: readonly string[]) =>
+      Promise.all(
+        texts.map(text => (/\p{sc=Han}/u.test(text) ? others(text) : near.embedQuery(text))),
+      )
+    return measureCalibration({ embedTexts: embed, embedQueries: embed })
+  }
+  const moved = await mixed(text => far.embedQuery(text))
+  t.ok(Math.abs(moved.unrelated - plain.unrelated) < 0.05, `${moved.unrelated}, ${plain.unrelated}`)
+  const blind = await mixed(() => near.embedQuery('The sea is blue.'))
+  const isNew = (code: string): boolean => !plain.unknownScripts?.includes(code)
+  t.same(blind.unknownScripts?.filter(isNew), ['Han', 'Hira'])
+  t.ok(Math.abs(blind.unrelated - plain.unrelated) < 0.05)
+})
+
 t.test('of a model that finds no meaning, only equal texts score', async t => {
   const chance = await shiftEmbedder(local, { ...scattered, scatter: 1 })
   const { unrelated, same, floor } = chance.calibration
