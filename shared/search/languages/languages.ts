@@ -46,6 +46,7 @@ type PatternList =
   | 'asksEverything'
   | 'asksCount'
   | 'asksOrder'
+  | 'asksList'
   | 'asksPreference'
   | 'preferences'
   | 'asksNumber'

@@ -14,11 +14,12 @@ const densePassageCharacters = 160
 /**
  * Finds the sentences of a text that best fit a question, in one piece; of equal ones the first. Undefined when the text
  * is hardly longer than a passage.
+ *
+ * @param share of the usual length of a passage
  */
-export function bestPassage(text: string, question: string): Passage | undefined {
-  const lengthMax = /[\u2e80-\uffff]/.test(text.slice(0, 200))
-    ? densePassageCharacters
-    : passageCharacters
+export function bestPassage(text: string, question: string, share = 1): Passage | undefined {
+  const isDense = /[\u2e80-\uffff]/.test(text.slice(0, 200))
+  const lengthMax = share * (isDense ? densePassageCharacters : passageCharacters)
   if (text.length <= lengthMax * 1.3) return undefined
   const sentences = locateSentences(text)
   const weights = questionWeights(question)

@@ -152,6 +152,12 @@ export function questionKind(sentence: string): QuestionKind | undefined {
   return questionKinds.find(([, pattern]) => pattern.test(text))?.[0]
 }
 
+const lists = patternOf('asksList')
+
+/** Whether a text asks for a summary or an order of events, which many memories make up. */
+export const asksList = (text: string): boolean =>
+  lists.test(foldText(text.slice(0, kindLengthMax)))
+
 const preferences = patternOf('preferences')
 
 /** Whether a text states what a person likes or wants from now on. */

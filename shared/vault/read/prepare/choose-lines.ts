@@ -1,6 +1,6 @@
 import { countTokens } from '#shared/core/tokens.ts'
 import { tellText, type ContextMemory } from '#shared/domain/context-block.ts'
-import { questionKind } from '#shared/search/query/sentence-kinds.ts'
+import { asksList, questionKind } from '#shared/search/query/sentence-kinds.ts'
 import type { Question } from '#shared/search/query/select-questions.ts'
 import { bestPassage } from '#shared/search/query/best-passage.ts'
 import type { RecalledMemory } from '#shared/vault/read/search/recall.ts'
@@ -8,7 +8,7 @@ import type { Memory } from '#shared/domain/memory.ts'
 import { tuned } from '#shared/search/tuned.ts'
 
 const { answerWords, answerSimilarity, restRelevance, wholeTokensMax } = tuned.lines
-const { sameAnswerWords, sameAnswerRelevance } = tuned.lines
+const { sameAnswerWords, sameAnswerRelevance, listShare } = tuned.lines
 
 /**
  * Leaves out weak rows where the best memory plainly answers the only question: those that share a word with it
@@ -39,7 +39,7 @@ const lineTokens = 24
 
 /**
  * The lines of a block: the best memories whose lines fit into the tokens, long ones by the passage that best
- * fits the question. The best one is always in it.
+ * fits the question, by shorter ones where a summary or an order is asked for and not all fit. The best one is always in it.
  *
  * @param found best first
  */
@@ -48,12 +48,24 @@ export function chooseLines(
   question: string,
   tokensMax: number,
 ): ContextMemory[] {
+  const usual = fillLines(found, question, { tokensMax, share: 1 })
+  const isShort = usual.length < found.length && asksList(question)
+  return isShort ? fillLines(found, question, { tokensMax, share: listShare }) : usual
+}
+
+/** @param options.share of the usual length of a passage */
+function fillLines(
+  found: readonly RecalledMemory[],
+  question: string,
+  { tokensMax, share }: { tokensMax: number; share: number },
+): ContextMemory[] {
   const chosen: ContextMemory[] = []
   const later = laterMemory(found)
   let remaining = tokensMax
   for (const { memory, supersededBy } of found) {
     if (remaining < lineTokens) break
-    const passage = memory.tokens > wholeTokensMax ? bestPassage(memory.text, question) : undefined
+    const passage =
+      memory.tokens > wholeTokensMax * share ? bestPassage(memory.text, question, share) : undefined
     const tokens = lineTokens + told({ ...memory, passage })
     if (tokens > remaining && chosen.length > 0) continue
     remaining -= tokens

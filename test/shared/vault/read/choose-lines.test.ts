@@ -105,3 +105,23 @@ t.test('beside a line that plainly answers, what shares a word by chance is left
     t.equal(rest.length, found, `nothing is left out of several, of all, or of no answer: ${text}`)
   }
 })
+
+t.test('a summary is told of more memories, each by less, where not all fit', async t => {
+  const told = (i: number): string =>
+    `Step ${i} of the greenhouse is done. ` +
+    Array.from({ length: 9 }, (_, n) => `On day ${n} we moved ${n + i} pots to the wall.`).join(' ')
+  const rows = Array.from({ length: 24 }, (_, i) => ({
+    text: told(i),
+    daysAgo: 90 - i,
+    tokens: 170,
+  }))
+  const found = find(rows, 'How did the greenhouse go?')
+  const usual = chooseLines(found, 'How did the greenhouse go?', 800).length
+  const listed = chooseLines(found, 'A summary of the greenhouse?', 800).length
+  t.ok(usual > 0 && listed > 1.5 * usual, `${listed} and ${usual}`)
+  const few = chooseLines(found.slice(0, 3), 'A summary of the greenhouse?', 1_500)
+  const lengths = few.map(({ passage, text }) =>
+    passage ? passage.to - passage.from : text.length,
+  )
+  t.ok(few.length === 3 && Math.min(...lengths) > 300, 'what fits is told as ever')
+})
