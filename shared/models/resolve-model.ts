@@ -1,3 +1,4 @@
+import families from '#shared/models/model-families.json' with { type: 'json' }
 import type { Config } from '#shared/core/config.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import { reachableProviders, type ModelCatalog } from '#shared/models/model-catalog.ts'
@@ -16,24 +17,13 @@ export type ModelRef = { provider: string; name: string }
 
 export const prefixedName = ({ provider, name }: ModelRef): string => `${provider}/${name}`
 
-/** Name patterns of one provider only. Names with a tag (`mistral-nemo:12b`) are of models that people run themselves. */
-const modelFamilies: [RegExp, BuiltInName][] = [
-  [/^claude-/, 'anthropic'],
-  [/^(?:gemini-|learnlm-|imagen-\d|veo-\d|text-embedding-00\d$|aqa$)/, 'google'],
-  // gpt-oss is offered by many providers, but not by OpenAI.
-  [/^(?:gpt-(?!oss)|chatgpt-|o\d)/, 'openai'],
-  [/^(?:codex-|computer-use-|omni-moderation-|text-moderation-|davinci-002|babbage-002)/, 'openai'],
-  [/^(?:whisper-1|tts-1|dall-e-|sora-|text-embedding-(?:3-|ada))/, 'openai'],
-  [/^ft:(?:gpt-|o\d|davinci-|babbage-)/, 'openai'],
-  [/^grok-/, 'xai'],
-  // Many providers have distilled models.
-  [/^deepseek-(?!.*distill)[^:]+$/, 'deepseek'],
-  [
-    /^(?:(?:mi|mini|magi)stral|codestral|devstral|pixtral|voxtral|open-mi[sx]tral)-[^:]+$/,
-    'mistral',
-  ],
-  [/^ft:(?:open-)?(?:mistral|ministral|codestral|pixtral)-/, 'mistral'],
-]
+/**
+ * Name patterns of one provider only. Names with a tag (`mistral-nemo:12b`) are of models that people run themselves;
+ * gpt-oss and distilled models are offered by many.
+ */
+const modelFamilies = families.map(
+  ({ pattern, maker }) => [new RegExp(pattern), maker as BuiltInName] as const,
+)
 
 /** A model's name for billing, with its provider where the name shows it. */
 export function qualifiedName(name: string): string {

@@ -1,3 +1,4 @@
+import rows from '#shared/privacy/detectors.json' with { type: 'json' }
 import { builtInProviders, type ProviderApi } from '#shared/core/provider-registry.ts'
 import passwordWords from '#shared/privacy/password-words.json' with { type: 'json' }
 import {
@@ -84,18 +85,6 @@ const whole =
   (match: string): number =>
     isValid(match) ? match.length : 0
 
-const secretDetector = (pattern: RegExp, isValid?: (match: string) => boolean): Detector => ({
-  kind: 'secret',
-  pattern,
-  ...(isValid && { validLength: whole(isValid) }),
-})
-
-const nationalIdDetector = (pattern: RegExp, isValid: (match: string) => boolean): Detector => ({
-  kind: 'national-id',
-  pattern,
-  validLength: whole(isValid),
-})
-
 /** A password has letters and other characters. */
 const looksLikePassword = (text: string): boolean =>
   /[^\p{L}\p{M}]/u.test(text) && /\p{L}/u.test(text)
@@ -113,97 +102,25 @@ const providerKeys = new RegExp(
   'dg',
 )
 
-/** Without private keys. Token forms are those that their issuers document for secret scanning. */
-export const detectors: readonly Detector[] = [
-  secretDetector(/\b(?:AKIA|ASIA)[A-Z0-9]{16}\b/dg),
-  secretDetector(/\bgh[pousr]_[A-Za-z0-9]{36,251}\b/dg),
-  secretDetector(/\bgithub_pat_[A-Za-z0-9_]{22,244}\b/dg),
-  secretDetector(/\bglpat-[A-Za-z0-9_-]{20,64}/dg),
-  secretDetector(/\bsk-[A-Za-z0-9_-]{20,200}/dg, looksRandom),
-  secretDetector(providerKeys, looksRandom),
-  secretDetector(/\b[rs]k_(?:live|test)_[A-Za-z0-9]{16,200}\b/dg),
-  secretDetector(/\bxox[abeoprs]-[A-Za-z0-9-]{10,200}/dg),
-  secretDetector(/\bya29\.[A-Za-z0-9_-]{20,400}/dg),
-  secretDetector(/\bnpm_[A-Za-z0-9]{36}\b/dg),
-  secretDetector(/\bpypi-[A-Za-z0-9_-]{50,200}/dg),
-  secretDetector(/\bSG\.[A-Za-z0-9_-]{22}\.[A-Za-z0-9_-]{43}/dg),
-  secretDetector(/\bhf_[A-Za-z0-9]{34}\b/dg),
-  secretDetector(/\bmk_(?:org_|admin_)?[A-Za-z0-9]{32}\b/dg),
-  secretDetector(/\bmk_[A-Za-z0-9_-]{32,64}/dg, looksRandom),
-  secretDetector(/\bwhsec_[A-Za-z0-9+/_-]{24,120}={0,2}/dg),
-  secretDetector(
-    /\.eyJ(?<=(?<head>\beyJ[A-Za-z0-9_-]{10,2000})\.eyJ)[A-Za-z0-9_-]{10,4000}\.[A-Za-z0-9_-]{10,2000}/dg,
-  ),
-  secretDetector(
-    /\b[a-z][a-z0-9+]{1,20}:\/\/[^\s:/@]{0,64}:(?<it>[^\s:/@]{3,128})@[^\s/]{1,255}/dgi,
-  ),
-  // RFC 9110, 11.6.2: credentials after the name of a scheme.
-  secretDetector(
-    /\bauthorization\\?["'`]?\s{0,3}[:=,]\s{0,3}\\?["'`]?[a-z]{3,20}\s{1,3}(?<it>[A-Za-z0-9._~+/=-]{8,2000})/dgi,
-  ),
-  secretDetector(/\bbearer\s{1,3}(?<it>[A-Za-z0-9._~+/=-]{16,2000})/dgi, looksRandom),
-  // Anything may precede the name: GITHUB_TOKEN, accessToken, aws_secret_access_key.
-  secretDetector(
-    /(?:(?:api|access|account|secret|private)[ _-]?key|secret|token)\\?["'`]?\s{0,3}(?::=|=>|[:=>]|is)\s{0,3}\\?["'`]?(?<it>[A-Za-z0-9+/_.=-]{16,200})/dgi,
-    looksRandom,
-  ),
-  secretDetector(namedPassword, looksLikePassword),
-  // In command lines, as the programs document it: --db-password it, mysql -pit, curl -u name:it.
-  secretDetector(
-    /(?:--[a-z-]{0,30}pass(?:word|wd|phrase)?\s{1,3}|\b(?:mysql\w{0,9}|mariadb[\w-]{0,9})\s(?:[^\n|;&]{0,80}?\s)?-p)["']?(?<it>[^\s"']{6,100})/dgi,
-    looksLikePassword,
-  ),
-  secretDetector(
-    /\bcurl\s(?:[^\n|;&]{0,80}?\s)?(?:-u|--user)[ =]{0,3}["']?[^\s:"']{1,64}:(?<it>[^\s"']{3,128})/dg,
-  ),
-  {
-    kind: 'card',
-    pattern: /(?<![\d.-])\d(?:[ -]?\d){12,18}(?![\d-])/dg,
-    validLength: whole(isCardNumber),
-  },
-  {
-    // Grouped as on cards; an expiry date next to it reads like more of the number.
-    kind: 'card',
-    pattern:
-      /(?<![\d.-])(?=[3-68]|2[2-7])(?=(?<it>\d{13,19}|\d{4}(?:[\s.-]{1,3}\d{4}){3}|\d{4}[\s.-]{1,3}\d{6}[\s.-]{1,3}\d{4,5})(?!\d))/dg,
-    validLength: whole(isCardNumber),
-  },
-  {
-    kind: 'iban',
-    // A lookahead: a word that reads like the beginning of one must not hide the next.
-    pattern:
-      /\b(?=[A-Z]{2}\d{2})(?=(?<it>[A-Z0-9]{4}(?:[\s.-]{0,3}[A-Z0-9]{4}){2,7}(?:[\s.-]{0,3}[A-Z0-9]{1,3})?\b))/dgi,
-    validLength: ibanLength,
-  },
-  nationalIdDetector(/(?<![\d-])\d{3}-\d{2}-\d{4}(?![\d-])/dg, isSocialSecurityNumber),
-  nationalIdDetector(/(?<![\w.-])\d{3}\.\d{3}\.\d{3}-\d{2}(?![\w-])/dg, isBrazilianCpf),
-  nationalIdDetector(
-    /(?<![\w-])(?:\d{8}|[XYZ]\d{7})-?[A-HJ-NP-TV-Z](?![\w-])/dg,
-    isSpanishNationalId,
-  ),
-  nationalIdDetector(
-    /(?<![\w.-])[12] ?\d{2} ?(?:0[1-9]|1[0-2]) ?(?:\d{2}|2[AB]) ?\d{3} ?\d{3} ?\d{2}(?![\w-])/dg,
-    isFrenchNir,
-  ),
-  {
-    kind: 'email',
-    pattern:
-      /@(?<=(?<head>[A-Za-z0-9._%+-]{1,64})@)(?:[A-Za-z0-9-]{1,63}\.){1,8}[A-Za-z]{2,24}\b/dg,
-  },
-  {
-    kind: 'phone',
-    pattern:
-      /(?<![\w+])(?:\+\d{1,3}[ .-]?(?:\(\d{1,5}\)[ .-]?)?\d{1,4}(?:[ .-]?\d{2,4}){1,4}|\(\d{3}\) ?\d{3}-\d{4}|\d{3}-\d{3}-\d{4})(?!\w)/dg,
-  },
-  {
-    kind: 'ip',
-    pattern: /(?<![\d.])\d{1,3}(?:\.\d{1,3}){3}(?![\d.]*\d)/dg,
-    validLength: whole(isNonLoopbackIpv4),
-  },
-  {
-    kind: 'ip',
-    pattern:
-      /(?<![\w:.])(?:[\da-f]{0,4}:){2,7}(?:\d{1,3}(?:\.\d{1,3}){3}|[\da-f]{1,4}|(?<=::))(?!\w|:[\w:])/dgi,
-    validLength: whole(isAssignedIpv6),
-  },
-]
+/** Patterns that are built from other tables, and what tells private data from other matches. */
+const namedPatterns: Record<string, RegExp> = { providerKeys, namedPassword }
+const checks: Record<string, (match: string) => boolean> = {
+  looksLikePassword,
+  looksRandom,
+  isAssignedIpv6,
+  isBrazilianCpf,
+  isCardNumber,
+  isFrenchNir,
+  isNonLoopbackIpv4,
+  isSocialSecurityNumber,
+  isSpanishNationalId,
+}
+
+/** By `detectors.json`, without private keys. Token forms are those that their issuers document for secret scanning. */
+export const detectors: readonly Detector[] = rows.map(
+  ({ kind, named, pattern, flags, check }) => ({
+    kind: kind as RedactionKind,
+    pattern: named ? namedPatterns[named]! : new RegExp(pattern!, flags),
+    ...(check && { validLength: check === 'ibanLength' ? ibanLength : whole(checks[check]!) }),
+  }),
+)

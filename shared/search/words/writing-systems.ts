@@ -1,3 +1,4 @@
+import inflectionRows from '#shared/search/words/inflection-rules.json' with { type: 'json' }
 import letterFoldsJson from '#shared/search/words/letter-folds.json' with { type: 'json' }
 const letterFolds: Record<string, string> = letterFoldsJson
 const foldedLetters = new RegExp(`[${Object.keys(letterFolds).join('')}]`, 'g')
@@ -56,32 +57,13 @@ export function nonLatinTerms(word: string): string[] | undefined {
   return root === undefined ? [word] : [word, root]
 }
 
-type InflectionRule = { script: RegExp; prefix?: RegExp; suffix: RegExp; rootLength: number }
-
 /** Six letters of a root keep unrelated words apart; three letters must remain of any word. */
-const inflectionRules: readonly InflectionRule[] = [
-  {
-    script: /\p{sc=Cyrl}/u,
-    suffix:
-      /(?:(?:ива|ыва)?(?:ться|лась|лись|лось|лся|ает|яет|ают|яют|ешь|ишь|ете|ите|ует|уют|ила|или|ило|ать|ять|ить|еть|ала|али|ало|ла|ло|ли|ут|ют|ит|ят|ет|ть|л)|(?:иями|ями|ами|ого|его|ому|ему|ыми|ими|иях|ях|ах|ов|ев|ей|ой|ий|ый|ая|яя|ое|ее|ые|ие|ую|юю|ом|ем|ам|ям|ых|их|ии|ия|ию)|[аеиоуыэюяійьъ])$/u,
-    rootLength: 6,
-  },
-  {
-    script: /\p{sc=Arab}/u,
-    prefix: /^(?:وال|بال|كال|فال|لل|ال|و(?=.{3}))/u,
-    suffix: /(?:ات|ون|ين|ان|ها|هم|نا|كم|يه|ته|تي|وا|ه|ي|ت|ا)$/u,
-    rootLength: 6,
-  },
-  {
-    script: /\p{sc=Hebr}/u,
-    prefix: /^[הובלכמש](?=.{3})/u,
-    suffix: /(?:ים|ות|ה|י|ת)$/u,
-    rootLength: 6,
-  },
-  { script: /\p{sc=Grek}/u, suffix: /[αεηιουωσν]{1,3}$/u, rootLength: 6 },
-  { script: /\p{sc=Deva}/u, suffix: /(?:ियों|ियाँ|ाओं|ों|ें|ीं|[ा-ौंः])$/u, rootLength: 6 },
-  { script: /\p{L}/u, suffix: /$/u, rootLength: 5 },
-]
+const inflectionRules = inflectionRows.map(({ script, prefix, suffix, rootLength }) => ({
+  script: new RegExp(script, 'u'),
+  prefix: prefix === undefined ? undefined : new RegExp(prefix, 'u'),
+  suffix: new RegExp(suffix, 'u'),
+  rootLength,
+}))
 
 function truncatedRoot(word: string): string | undefined {
   const { prefix, suffix, rootLength } =
