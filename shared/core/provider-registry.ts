@@ -92,17 +92,12 @@ export const hasDeploymentPaths = ({ apiVersion, baseUrl }: Provider): boolean =
   apiVersion !== undefined && baseUrl.endsWith('/openai')
 
 /** Calls below a deployment, by the list of OpenAI's SDK. */
-const deploymentPaths = new Set([
-  '/completions',
-  '/chat/completions',
-  '/embeddings',
-  '/audio/transcriptions',
-  '/audio/translations',
-  '/audio/speech',
-  '/images/generations',
-  '/images/edits',
-  '/batches',
-])
+const deploymentPaths = new Set(
+  (
+    '/completions /chat/completions /embeddings /audio/transcriptions /audio/translations ' +
+    '/audio/speech /images/generations /images/edits /batches'
+  ).split(' '),
+)
 
 /** @param path below the base URL. @throws Refusal `invalid` for a deployment whose name is no segment of a path. */
 export const openAiUrl = (provider: Provider, path: string, model: string): URL =>

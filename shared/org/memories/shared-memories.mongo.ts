@@ -3,7 +3,7 @@ import { metadataFromTerms, type Metadata } from '#shared/domain/metadata.ts'
 import type { VaultEpoch } from '#shared/domain/memory.ts'
 import { refuseWhenUnreachable, type MemoryCollection } from '#shared/storage/mongo/connect.ts'
 import { deadline } from '#shared/storage/mongo/deadline.ts'
-import type { MemoryDocument } from '#shared/storage/mongo/documents.ts'
+import { projectionOf, type MemoryDocument } from '#shared/storage/mongo/documents.ts'
 import { idIndex } from '#shared/storage/mongo/indexes.ts'
 
 export type SharedMemory = {
@@ -59,23 +59,10 @@ export const sharedMemoryFilter = (scope: VaultEpoch): Filter<MemoryDocument> =>
 })
 
 /** The projection of all fields but the vectors. */
-export const sharedFields = {
-  text: 1,
-  tags: 1,
-  confidence: 1,
-  author: 1,
-  reviewed: 1,
-  session: 1,
-  by_hand: 1,
-  first_said: 1,
-  contributors: 1,
-  confirmed_at: 1,
-  metadata: 1,
-  at: 1,
-  updated_at: 1,
-  tokens: 1,
-  version: 1,
-} as const
+export const sharedFields = projectionOf(
+  'text tags confidence author reviewed session by_hand first_said contributors ' +
+    'confirmed_at metadata at updated_at tokens version',
+)
 
 export function sharedMemoryFromDocument(document: MemoryDocument): SharedMemory {
   const { _id, text, tags = [], confidence = 0, author = '', reviewed = false } = document

@@ -79,19 +79,14 @@ export type MemoryDocument = {
   tomb_by?: string
 }
 
+/** The projection of fields that are named with a space between them. */
+export const projectionOf = (names: string): Record<string, 1> =>
+  Object.fromEntries(names.split(' ').map(name => [name, 1]))
+
 /** The fields of content, which every projection needs. */
-export const memoryFields = {
-  tier: 1,
-  role: 1,
-  text: 1,
-  at: 1,
-  tokens: 1,
-  importance: 1,
-  speaker: 1,
-  metadata: 1,
-  piece: 1,
-  expires_at: 1,
-} as const
+export const memoryFields = projectionOf(
+  'tier role text at tokens importance speaker metadata piece expires_at',
+)
 
 /** The fields of a memory in an index, with its vector of one space. */
 export const embeddedMemoryProjection = (space: string) => ({

@@ -7,7 +7,7 @@ import type { VaultScope } from '#shared/domain/memory.ts'
 import { findEpoch, findSessionEpochs } from '#shared/vault/base/vaults.postgres.ts'
 import type { Stores } from '#shared/storage/stores.ts'
 import { refuseWhenUnreachable, type Mongo } from '#shared/storage/mongo/connect.ts'
-import type { MemoryDocument } from '#shared/storage/mongo/documents.ts'
+import { projectionOf, type MemoryDocument } from '#shared/storage/mongo/documents.ts'
 import { conditionFilter } from '#shared/storage/mongo/condition-filter.ts'
 import { partitionIndex } from '#shared/storage/mongo/indexes.ts'
 import { epochFilter } from '#shared/storage/mongo/commands.ts'
@@ -133,29 +133,13 @@ async function* exportedDocuments(
   }
 }
 
+const exportedFields = projectionOf(
+  'vault epoch session session_epoch tier role text at importance speaker metadata piece ' +
+    'file operation consolidated feedback batch sources covers consolidated_by provenance ' +
+    'expires_at tomb_at',
+)
+
 const exportProjection = (space: string | undefined) => ({
-  vault: 1,
-  epoch: 1,
-  session: 1,
-  session_epoch: 1,
-  tier: 1,
-  role: 1,
-  text: 1,
-  at: 1,
-  importance: 1,
-  speaker: 1,
-  metadata: 1,
-  piece: 1,
-  file: 1,
-  operation: 1,
-  consolidated: 1,
-  feedback: 1,
-  batch: 1,
-  sources: 1,
-  covers: 1,
-  consolidated_by: 1,
-  provenance: 1,
-  expires_at: 1,
-  tomb_at: 1,
+  ...exportedFields,
   ...(space !== undefined && { [`vectors.${space}`]: 1 }),
 })
