@@ -160,6 +160,15 @@ const cutOff = (page: Page): Promise<string[]> =>
       .map(element => `${element.tagName} ${element.textContent?.trim().slice(0, 60)}`),
   )
 
+/** Words of rows that have no room: a line each. */
+const squeezed = (page: Page): Promise<string[]> =>
+  page.evaluate(() =>
+    [...document.querySelectorAll('main .line-main > :is(a, b, .line-text)')]
+      .filter(element => element.checkVisibility() && element.textContent !== '')
+      .filter(element => element.getBoundingClientRect().width < 24)
+      .map(element => element.textContent.slice(0, 60)),
+  )
+
 /** Selects that are narrower than the words of their choice: a line each. */
 const cutSelects = (page: Page): Promise<string[]> =>
   page.evaluate(() => {
@@ -225,6 +234,7 @@ export async function look(t: Test, page: Page, name: string): Promise<void> {
     await page.setViewportSize(phone)
     t.equal(await overflowOf(page), 0, `${of} on a phone`)
     t.same(await cutOff(page), [], `${of} on a phone: everything can be reached`)
+    t.same(await squeezed(page), [], `${of} on a phone: each row can be read`)
     t.same(await barriersOf(page), [], `${of} on a phone`)
     await picture(page, `${of}-narrow`)
     await page.setViewportSize(widest)

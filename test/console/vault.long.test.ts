@@ -102,7 +102,7 @@ story('calls: what was asked and recalled, and why', async (t, { page }) => {
   await page.getByText('The bicycle is orange.').waitFor()
   await picture(page, 'trace')
   t.match(page.url(), new RegExp(`traces\\?open=${trace}$`))
-  t.match(await page.locator('main').innerText(), /Found by\s+the same words/)
+  t.match(await page.locator('main').innerText(), /found by\s+the same words/)
   t.same(await barriersOf(page), [])
   await api.post('/v1/memory/delete-ids', { ids: [id] })
   await press(page, 'Close')
@@ -216,7 +216,7 @@ story('sessions: one is opened, taken along and cleared', async (t, { page }) =>
   await press(page.getByRole('dialog'), 'Clear')
   await page.getByText('Nothing in this session').waitFor()
   await press(page, 'All sessions')
-  await page.getByText('No session yet').waitFor()
+  await page.getByText('No session here').waitFor()
 })
 
 story('files: a file is uploaded with its faults told, the vault exported', async (t, { page }) => {

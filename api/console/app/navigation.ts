@@ -142,52 +142,45 @@ const visibleVaultPages = (
 ): readonly Page[] =>
   pages.filter(([path]) => (owner || !ownerOnly.has(path)) && (member || !memberOnly.has(path)))
 
+const OrgHome = lazyPage('Home', () => import('#api/console/app/org/home.ts'))
+const Review = lazyPage('Review', () => import('#api/console/app/org/review.ts'))
+const SharedMemories = lazyPage(
+  'SharedMemories',
+  () => import('#api/console/app/org/shared-memories.ts'),
+)
+const SeeAs = lazyPage('SeeAs', () => import('#api/console/app/org/see-as.ts'))
+const Members = lazyPage('Members', () => import('#api/console/app/org/members.ts'))
+const Roles = lazyPage('Roles', () => import('#api/console/app/org/roles.ts'))
+const Tags = lazyPage('Tags', () => import('#api/console/app/org/tags.ts'))
+const Instructions = lazyPage('Instructions', () => import('#api/console/app/org/instructions.ts'))
+const Trial = lazyPage('Trial', () => import('#api/console/app/org/trial.ts'))
+const Passes = lazyPage('Passes', () => import('#api/console/app/org/passes.ts'))
+const Audit = lazyPage('Audit', () => import('#api/console/app/org/audit.ts'))
+const Events = lazyPage('Events', () => import('#api/console/app/vault/account-events.ts'))
+const OrgSettings = lazyPage('Settings', () => import('#api/console/app/org/settings.ts'))
+
 const orgPages: Record<string, readonly Page<{ org: string }>[]> = {
-  Home: [['home', 'Home', lazyPage('Home', () => import('#api/console/app/org/home.ts'))]],
-  'Review queue': [
-    ['review', 'Review queue', lazyPage('Review', () => import('#api/console/app/org/review.ts'))],
-  ],
+  Home: [['home', 'Home', OrgHome]],
+  'Review queue': [['review', 'Review queue', Review]],
   Memories: [
-    [
-      'memories',
-      'Shared memories',
-      lazyPage('SharedMemories', () => import('#api/console/app/org/shared-memories.ts')),
-    ],
-    [
-      'see-as',
-      'See as a member',
-      lazyPage('SeeAs', () => import('#api/console/app/org/see-as.ts')),
-    ],
+    ['memories', 'Shared memories', SharedMemories],
+    ['see-as', 'See as a member', SeeAs],
   ],
   Members: [
-    ['members', 'Members', lazyPage('Members', () => import('#api/console/app/org/members.ts'))],
-    ['roles', 'Roles', lazyPage('Roles', () => import('#api/console/app/org/roles.ts'))],
+    ['members', 'Members', Members],
+    ['roles', 'Roles', Roles],
   ],
   'What is shared': [
-    ['tags', 'Tags', lazyPage('Tags', () => import('#api/console/app/org/tags.ts'))],
-    [
-      'instructions',
-      'Instructions',
-      lazyPage('Instructions', () => import('#api/console/app/org/instructions.ts')),
-    ],
-    ['trial', 'Try a text', lazyPage('Trial', () => import('#api/console/app/org/trial.ts'))],
-    ['passes', 'Passes', lazyPage('Passes', () => import('#api/console/app/org/passes.ts'))],
+    ['tags', 'Tags', Tags],
+    ['instructions', 'Instructions', Instructions],
+    ['trial', 'Try a text', Trial],
+    ['passes', 'Passes', Passes],
   ],
   Audit: [
-    ['audit', 'Audit', lazyPage('Audit', () => import('#api/console/app/org/audit.ts'))],
-    [
-      'events',
-      'Events',
-      lazyPage('Events', () => import('#api/console/app/vault/account-events.ts')),
-    ],
+    ['audit', 'Audit', Audit],
+    ['events', 'Events', Events],
   ],
-  Settings: [
-    [
-      'settings',
-      'Settings',
-      lazyPage('Settings', () => import('#api/console/app/org/settings.ts')),
-    ],
-  ],
+  Settings: [['settings', 'Settings', OrgSettings]],
 }
 
 /** A reviewer sees the queue alone. */
@@ -197,33 +190,17 @@ const visibleOrgPages = (
 ): readonly Page<{ org: string }>[] =>
   reviewer ? pages.filter(([path]) => path === 'review') : pages
 
+const Service = lazyPage('Service', () => import('#api/console/app/service/service.ts'))
+const Queues = lazyPage('Queues', () => import('#api/console/app/service/queues.ts'))
+const tenants = () => import('#api/console/app/service/tenants.ts')
+const ServiceOperations = lazyPage('ServiceOperations', tenants)
+
 const servicePages: readonly Page[] = [
-  ['', 'Health', lazyPage('Service', () => import('#api/console/app/service/service.ts'))],
-  [
-    'queues',
-    'Queues',
-    lazyPage('Queues', () => import('#api/console/app/service/queues.ts')),
-    'takes an id',
-  ],
-  [
-    'tenants',
-    'Tenants',
-    lazyPage<'Tenants', object>('Tenants', () => import('#api/console/app/service/tenants.ts')),
-  ],
-  [
-    'usage',
-    'Usage',
-    lazyPage<'ServiceUsage', object>(
-      'ServiceUsage',
-      () => import('#api/console/app/service/tenants.ts'),
-    ),
-  ],
-  [
-    'operations',
-    'Operations',
-    lazyPage('ServiceOperations', () => import('#api/console/app/service/tenants.ts')),
-    'takes an id',
-  ],
+  ['', 'Health', Service],
+  ['queues', 'Queues', Queues, 'takes an id'],
+  ['tenants', 'Tenants', lazyPage<'Tenants', object>('Tenants', tenants)],
+  ['usage', 'Usage', lazyPage<'ServiceUsage', object>('ServiceUsage', tenants)],
+  ['operations', 'Operations', ServiceOperations, 'takes an id'],
 ]
 
 const navItems = (

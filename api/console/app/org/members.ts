@@ -98,7 +98,6 @@ export function Members({ org }: OrgProps): View {
   })
 }
 
-/** How long an invitation waits to be opened. */
 const inviteDays = 7
 
 type PrivateKeyProps = {

@@ -58,13 +58,7 @@ function SettingsForm({ saved, onSaved }: { saved: Organization; onSaved: () => 
       onDone: onSaved,
       done: 'The settings are saved.',
       children: [
-        textField({
-          label: 'Name',
-          value: name,
-          onValue: setName,
-          required: true,
-          maxlength: 200,
-        }),
+        textField({ label: 'Name', value: name, onValue: setName, required: true, maxlength: 200 }),
         processor.view,
       ],
     })}

@@ -53,7 +53,7 @@ export const table = (head: readonly string[], rows: readonly (readonly Children
         ${rows.map(
           (cells, index) =>
             html`<tr key=${index}>
-              ${cells.map((cell, index) => html`<td key=${index}>${cell}</td>`)}
+              ${cells.map((cell, index) => html`<td key=${index} data-name=${head[index]}>${cell}</td>`)}
             </tr>`,
         )}
       </tbody>

@@ -59,12 +59,23 @@ function userTabs(user: string): View {
 
 type Tab = { name: string; href: string; isOpen: boolean }
 
+const bringIntoView = (tab: HTMLElement | null): void => {
+  const bar = tab?.parentElement
+  if (tab && bar) bar.scrollLeft = tab.offsetLeft + tab.offsetWidth - bar.clientWidth
+}
+
 /** Pages that belong together, in a row. */
 export const tabList = (label: string, tabs: readonly Tab[]): View =>
   html`<nav class="page-tabs" aria-label=${label}>
     ${tabs.map(
       ({ name, href, isOpen }) =>
-        html`<a key=${href} href=${href} aria-current=${isOpen ? 'page' : undefined}>${name}</a>`,
+        html`<a
+          key=${href}
+          href=${href}
+          aria-current=${isOpen ? 'page' : undefined}
+          ref=${isOpen && bringIntoView}
+          >${name}</a
+        >`,
     )}
   </nav>`
 

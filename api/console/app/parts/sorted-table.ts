@@ -44,7 +44,7 @@ function SortedTable({ columns, rows }: Props<unknown>): View {
         ${shown.map(
           (row, index) =>
             html`<tr key=${index}>
-              ${columns.map(({ name, cell }) => html`<td key=${name}>${cell(row)}</td>`)}
+              ${columns.map(({ name, cell }) => html`<td key=${name} data-name=${name}>${cell(row)}</td>`)}
             </tr>`,
         )}
       </tbody>

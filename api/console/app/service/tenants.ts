@@ -7,18 +7,24 @@ import {
   formatShortDay,
   formatUtcDay,
   pluralize,
-  formatDateTime,
 } from '#api/console/app/format.ts'
 import { html, renderComponent, type View } from '#api/console/app/html.ts'
 import { button, buttonLink } from '#api/console/app/parts/buttons.ts'
 import { daysField } from '#api/console/app/parts/chart.ts'
 import { chip, stateChip, timeView } from '#api/console/app/parts/chips.ts'
-import { checkboxField, filters, textField, useFields } from '#api/console/app/parts/fields.ts'
+import {
+  checkboxField,
+  filters,
+  selectField,
+  textField,
+  useFields,
+} from '#api/console/app/parts/fields.ts'
 import { dialogButton, dialogForm } from '#api/console/app/parts/dialogs.ts'
 import { page } from '#api/console/app/parts/frame.ts'
 import { editableList, line, queryView } from '#api/console/app/parts/notes.ts'
 import { useDebounced, usePages, useCall } from '#api/console/app/queries.ts'
-import { stateField, type OperationState } from '#api/console/app/vault/operations.ts'
+import { formatMs } from '#api/console/app/vault/trace-words.ts'
+import { stateChoices, type OperationState } from '#api/console/app/vault/operations.ts'
 import { usageView } from '#api/console/app/vault/usage.ts'
 import type { Tenant, ServiceOperation } from '#api/contract/generated/types.ts'
 
@@ -122,7 +128,7 @@ function tenantStatus(tenant: Tenant): string {
   return `${holdings.join(', ')}; ${active}, since ${formatShortDay(created_at)}`
 }
 
-type Filters = { state: OperationState | ''; kind: string }
+type Filters = { state: OperationState | '' | 'open'; kind: string }
 
 /**
  * Operations of all tenants, or of one: their progress, never their content.
@@ -130,11 +136,18 @@ type Filters = { state: OperationState | ''; kind: string }
  * @param id of the account of a tenant
  */
 export function ServiceOperations({ id }: { id: string | undefined }): View {
-  const { fields, set, of } = useFields<Filters>({ state: '', kind: '' })
+  const { fields, of } = useFields<Filters>({ state: id ? '' : 'open', kind: '' })
   const kind = useDebounced(fields.kind.trim())
   const list = usePages('GET /v1/operator/operations', {
-    query: filled({ limit: 50, state: fields.state, kind, account_id: id }),
+    query: filled({
+      limit: 50,
+      state: fields.state === 'open' ? '' : fields.state,
+      kind,
+      account_id: id,
+    }),
   })
+  const isShown = ({ state, status }: ServiceOperation): boolean =>
+    fields.state !== 'open' || state !== 'done' || (status ?? 0) >= 500
   return page({
     title: 'Operations of the service',
     description: id
@@ -142,7 +155,11 @@ export function ServiceOperations({ id }: { id: string | undefined }): View {
       : 'Work that was promised to tenants, newest first.',
     actions: button('Refresh', list.refetch),
     children: html`${filters(
-      stateField(fields.state, state => set({ state })),
+      selectField({
+        label: 'State',
+        ...of('state'),
+        choices: [['open', 'not finished or failed'], ...stateChoices],
+      }),
       textField({
         label: 'Kind',
         type: 'search',
@@ -151,14 +168,22 @@ export function ServiceOperations({ id }: { id: string | undefined }): View {
         placeholder: 'ingest',
       }),
     )}
-    ${editableList(list, {
-      what: 'operations',
-      empty: list.loadMore
-        ? ['None among the newest', 'There are older ones to look through.']
-        : ['No operations', 'Nothing matches.'],
-      key: ({ operation_id }) => operation_id,
-      main: operationView,
-    })}`,
+    ${editableList(
+      { ...list, items: list.items.filter(isShown) },
+      {
+        what: 'operations',
+        empty: list.loadMore
+          ? ['None among the newest', 'There are older ones to look through.']
+          : [
+              'No operations',
+              fields.state === 'open'
+                ? 'Nothing waits, and nothing has failed.'
+                : 'Nothing matches.',
+            ],
+        key: ({ operation_id }) => operation_id,
+        main: operationView,
+      },
+    )}`,
   })
 }
 
@@ -180,7 +205,7 @@ function operationView(operation: ServiceOperation): View {
       <span class="quiet">${[email, error].filter(Boolean).join(': ')}</span>`,
     [
       state === 'running' && total > 0 && `${formatCount(done)} of ${formatCount(total)}`,
-      finished && html`<span title=${formatDateTime(finished)}>finished</span>`,
+      finished && formatMs(new Date(finished).getTime() - new Date(created_at).getTime()),
       timeView(created_at),
     ],
   )

@@ -223,7 +223,9 @@ function UsageList({ by, start }: { by: Group; start: string }): View {
             ...(items.some(row => row.budget) ? [budget] : []),
             ...columns,
           ],
-          rows: items.filter(row => row !== own),
+          rows: items
+            .filter(row => row !== own)
+            .toSorted((one, other) => (other.cost_usd ?? 0) - (one.cost_usd ?? 0)),
         })}
         ${
           own &&
@@ -257,33 +259,31 @@ function weightsOf(items: readonly UsageRow[]): number[] {
 
 const shareView = (share: number): View =>
   html`<span class="share"
-    ><progress max="1" value=${share} aria-hidden="true"></progress> ${formatPercent(share)}</span
+    ><progress max="1" value=${share} aria-hidden="true"></progress>
+    <span>${formatPercent(share)}</span></span
   >`
 
 /** The rows that are shown, with raw numbers, as a file. */
 function saveCsv(by: Group, items: readonly UsageRow[]): void {
-  const head = [
-    by,
+  const fields = [
     'requests',
     'input_tokens',
     'cached_tokens',
     'output_tokens',
     'memory_tokens',
     'cost_usd',
-  ]
+  ] as const
   const lines = items.map(row => [
     // A cell that begins like a formula is text.
     `"${wordsOf(by, row)
       .replace(/^[=+@-]/, "'$&")
       .replaceAll('"', '""')}"`,
-    row.requests,
-    row.input_tokens,
-    row.cached_tokens,
-    row.output_tokens,
-    row.memory_tokens,
-    row.cost_usd ?? '',
+    ...fields.map(name => row[name] ?? ''),
   ])
-  saveFile(`usage-by-${by}.csv`, [head, ...lines].map(cells => cells.join(',')).join('\r\n'))
+  saveFile(
+    `usage-by-${by}.csv`,
+    [[by, ...fields], ...lines].map(cells => cells.join(',')).join('\r\n'),
+  )
 }
 
 const none = (words: string): View => html`<span class="quiet">${words}</span>`

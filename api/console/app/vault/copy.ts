@@ -113,7 +113,7 @@ function formFields(fields: Form, set: (changed: Partial<Form>) => void): View {
     label: 'What is copied',
     ...of('what'),
     choices: [
-      ['all', 'everything in the core vault, up to 10,000 memories'],
+      ['all', 'everything (10,000 at most)'],
       ['matching', 'what matches words of mine'],
     ],
   })}

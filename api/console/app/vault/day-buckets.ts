@@ -16,11 +16,7 @@ export type Buckets = { unit: 'day' | 'week' | 'month'; buckets: Bucket[] }
 const dayMs = 24 * 3600 * 1000
 /** Bars that a phone can still show. */
 const bucketsMax = 60
-const month = new Intl.DateTimeFormat('en-GB', {
-  month: 'long',
-  year: 'numeric',
-  timeZone: 'UTC',
-})
+const month = new Intl.DateTimeFormat('en-GB', { month: 'long', year: 'numeric', timeZone: 'UTC' })
 
 const isoDay = (at: number): string => new Date(at).toISOString().slice(0, 10)
 const dayOf = (name: string): number => Math.floor(Date.parse(name) / dayMs)

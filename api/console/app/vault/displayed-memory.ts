@@ -34,8 +34,4 @@ export const fromListed = (memory: ListedMemory): DisplayedMemory => ({
 /** From `search` or `date-search`. */
 export const fromFound = (
   memory: Omit<RecalledMemory | DatedMemory, 'expires_at'> & { expires_at?: string | undefined },
-): DisplayedMemory => ({
-  ...memory,
-  text: memory.content,
-  at: memory.timestamp,
-})
+): DisplayedMemory => ({ ...memory, text: memory.content, at: memory.timestamp })

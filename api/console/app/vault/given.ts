@@ -1,5 +1,4 @@
 import type { EndpointResponse } from '#api/client/client.ts'
-import { formatPercent, pluralize } from '#api/console/app/format.ts'
 import { html, type View } from '#api/console/app/html.ts'
 import { chip } from '#api/console/app/parts/chips.ts'
 import { reasonWords } from '#api/console/app/vault/trace-words.ts'
@@ -29,40 +28,34 @@ export function partsOf(line: string): { text: string; about: string } {
   return { text, about }
 }
 
-/** What was recalled for a message, a card each, best first; a block has them by time. */
-export const givenCards = (given: readonly Given[]): View =>
-  html`<ul class="plain rows">
-    ${given
-      .toSorted((a, b) => (b.score ?? 0) - (a.score ?? 0))
-      .map(({ line, why }, index) => {
-        const { text, about } = partsOf(line)
-        return html`<li key=${index} class="row">
-          <div class="row-main stack-close">
-            <p>${text}</p>
-            <p class="quiet">${about}</p>
-            <p class="chips">${why.map(reason => chip(reasonWords[reason]))}</p>
-          </div>
-        </li>`
-      })}
-  </ul>`
+const openMax = 3
 
-/** What was recalled for a message, to be opened. */
-export const givenView = (given: readonly Given[], confidence: number | null): View =>
-  html`<details open=${given.length > 0}>
-    <summary>
-      ${
-        given.length === 0
-          ? 'Nothing was recalled'
-          : `Recalled: ${pluralize(given.length, 'memory', 'memories')}${confidence === null ? '' : `, ${formatPercent(confidence)} sure`}`
-      }
-    </summary>
-    <ul class="plain stack-tight">
-      ${given.map(
-        ({ line, why }) =>
-          html`<li class="row">
-            ${line}
-            <span class="chips">${why.map(reason => chip(reasonWords[reason], 'data'))}</span>
-          </li>`,
-      )}
+/** What was recalled for a message, a card each, best first; a block has them by time. */
+export function givenCards(given: readonly Given[]): View {
+  const sorted = given.toSorted((a, b) => (b.score ?? 0) - (a.score ?? 0))
+  const rest = sorted.slice(openMax)
+  return html`<ul class="plain rows">
+      ${sorted.slice(0, openMax).map(givenCard)}
     </ul>
-  </details>`
+    ${
+      rest.length > 0 &&
+      html`<details>
+        <summary>${`${rest.length} more`}</summary>
+        <ul class="plain rows">
+          ${rest.map(givenCard)}
+        </ul>
+      </details>`
+    }`
+}
+
+const givenCard = ({ line, why }: Given, index: number): View => {
+  const { text, about } = partsOf(line)
+  const [ago, , ...speaker] = about.split(' · ')
+  return html`<li key=${index} class="row">
+    <div class="row-main stack-close">
+      <p>${text}</p>
+      <p class="quiet" title=${about}>${[ago, ...speaker].join(' · ')}</p>
+      <p class="chips">${why.map(reason => chip(reasonWords[reason]))}</p>
+    </div>
+  </li>`
+}

@@ -127,11 +127,9 @@ function Attention(): View | null {
     fault !== undefined && ownKeys.includes(provider) ? [fault] : [],
   )
   const items: [key: string, words: Children, link: View][] = [
-    ...(ofAll ? [ofAll.message] : faults).map((words): [string, Children, View] => [
-      words,
-      words,
-      pageLink('providers', 'Model providers'),
-    ]),
+    ...(ofAll ? faultsIn(ofAll.message, ownKeys) : faults).map(
+      (words): [string, Children, View] => [words, words, pageLink('providers', 'Model providers')],
+    ),
     ...(users.answer?.items ?? [])
       .filter(({ budget }) => budget && fullness(budget) >= budgetWarning)
       .map(budgetItem),
@@ -158,6 +156,13 @@ function Attention(): View | null {
     rows(items.map(([key, words, link]) => [key, row(html`<p>${words}</p>`, link)])),
   )
 }
+
+/** What is wrong with each provider of the account, out of the one refusal that names all. */
+const faultsIn = (message: string, ownKeys: readonly string[]): string[] =>
+  message
+    .replace(/^[^:]+: /, '')
+    .split('; ')
+    .filter(words => ownKeys.some(name => words.startsWith(name)))
 
 const pageLink = (path: string, name: string): View => buttonLink(name, hrefTo(path))
 

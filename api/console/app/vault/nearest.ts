@@ -42,7 +42,16 @@ export function Nearest({ trace }: { trace: Trace }): View | null {
     user === undefined ? hrefTo('search') : hrefTo('people', encodeURIComponent(user), 'search')
   return section(
     'What came nearest, and was not given',
-    queryView(nearest, 'what came nearest', found => nearestView(found, given)),
+    queryView(nearest, 'what came nearest', found =>
+      nearestView(
+        found.filter(
+          ({ id, content, timestamp }) =>
+            !given.has(id) &&
+            content.trim() !== asked.trim() &&
+            Date.parse(timestamp) <= Date.parse(trace.created_at),
+        ),
+      ),
+    ),
     html`<a href=${`${search}?${new URLSearchParams({ query: asked }).toString()}`}
       >Ask again in Search</a
     >`,
@@ -64,8 +73,8 @@ async function readNearest(
   return answers.flatMap(({ memories }) => memories).sort((one, other) => other.score - one.score)
 }
 
-function nearestView(found: readonly Found[], given: ReadonlySet<string>): View {
-  const left = found.filter(({ id }) => !given.has(id)).slice(0, shownMax)
+function nearestView(found: readonly Found[]): View {
+  const left = found.slice(0, shownMax)
   if (left.length === 0)
     return html`<p class="quiet">Nothing else in the vault has to do with the question.</p>`
   return html`<p class="quiet">

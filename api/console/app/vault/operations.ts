@@ -14,23 +14,11 @@ import type { Operation } from '#api/contract/generated/types.ts'
 
 export type OperationState = Operation['state']
 
-export const stateField = (
-  value: OperationState | '',
-  onValue: (state: OperationState | '') => void,
-): View =>
-  selectField({
-    label: 'State',
-    value,
-    onValue,
-    choices: [
-      ['', 'all'],
-      ['accepted', 'accepted'],
-      ['running', 'running'],
-      ['done', 'done'],
-      ['failed', 'failed'],
-      ['cancelled', 'cancelled'],
-    ],
-  })
+const states = ['accepted', 'running', 'done', 'failed', 'cancelled'] as const
+export const stateChoices: readonly (readonly [OperationState | '', string])[] = [
+  ['', 'all'],
+  ...states.map(state => [state, state] as const),
+]
 
 /** Accepted operations with their progress and outcome. */
 export function Operations(): View {
@@ -46,7 +34,7 @@ export function Operations(): View {
     title: 'Work',
     description: 'What failed of the work that was accepted; other states show the rest.',
     actions: button('Refresh', list.refetch),
-    children: html`${filters(stateField(state, setState))}
+    children: html`${filters(selectField({ label: 'State', value: state, onValue: setState, choices: stateChoices }))}
     ${editableList(list, {
       what: 'operations',
       empty:

@@ -186,8 +186,6 @@ function PersonOverview(): View {
 /** Rows are billed: the first look is a short one. */
 const firstRows = 5
 const moreRows = 20
-/** Of those that were said in sessions. */
-const sessionRows = 6
 
 function KnownPerson({ user, stats }: { user: string; stats: VaultStats }): View {
   const profile = useQuery(
@@ -228,7 +226,7 @@ function KnownPerson({ user, stats }: { user: string; stats: VaultStats }): View
             ${queryView(sessions, 'the sessions', ({ rows }) =>
               rows.length === 0
                 ? html`<p class="quiet">No session has memories of its own.</p>`
-                : latestList(rows.slice(0, sessionRows)),
+                : latestList(rows.slice(0, firstRows)),
             )}
           </div>`,
           html`<a href=${hrefTo('people', encodeURIComponent(user), 'sessions')}>All sessions</a>`,

@@ -218,7 +218,7 @@ function recalledView(turn: Turn | undefined): View {
 
 /** Why there are no models, or fewer than there are keys. */
 function modelHint({ answer, fault }: QueryState<EndpointResponse<'GET /v1/models'>>): string {
-  if (fault) return fault.message
+  if (fault) return 'No model answers: Settings, Model providers says why.'
   const faults = answer?.providers.flatMap(one => one.fault ?? []) ?? []
   if (faults.length > 0) return faults.join('; ')
   return answer?.models.length === 0
@@ -290,8 +290,8 @@ async function askNoModel(
   const { context, memories, confidence } = prepared
   const answer =
     context === null
-      ? 'No model is chosen. One would get nothing from memory for this message.'
-      : `No model is chosen. One would get ${pluralize(memories.length, 'memory', 'memories')} with this message.`
+      ? 'A model would be given nothing from memory with this message.'
+      : `A model would be given ${pluralize(memories.length, 'memory', 'memories')} with this message, on the right.`
   show({ given: givenOf(prepared), confidence, answer })
   if (canWrite()) {
     await client.call('POST /v1/memory/ingest', {
@@ -350,10 +350,10 @@ async function askPlainModel(
   show(textOf(await client.call('POST /v1/chat/completions', { body, headers })) || '(no text)')
 }
 
-const turnView = ({ question, answer, plain, stored }: Turn): View =>
+const turnView = ({ question, answer, plain, stored, trace }: Turn): View =>
   html`${saidView('You', 'user', question)}
     <div class=${plain === undefined ? 'stack' : 'halves'}>
-      ${saidView(plain === undefined ? 'Answer' : 'With memory', 'assistant', answer || '…', stored)}
+      ${saidView(plain === undefined ? (trace === undefined ? 'Memory alone' : 'Answer') : 'With memory', 'assistant', answer || '…', stored)}
       ${plain !== undefined && saidView('Without memory', 'plain', plain || '…')}
     </div>`
 

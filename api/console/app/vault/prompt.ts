@@ -9,7 +9,7 @@ import { figure, page, section } from '#api/console/app/parts/frame.ts'
 import { emptyNote, queryView } from '#api/console/app/parts/notes.ts'
 import { useQuery } from '#api/console/app/queries.ts'
 import { useVaultUser } from '#api/console/app/vault-user.ts'
-import { givenOf, givenView, type PrepareAnswer } from '#api/console/app/vault/given.ts'
+import { givenCards, givenOf, type PrepareAnswer } from '#api/console/app/vault/given.ts'
 
 const emptyPrompt = { message: '' }
 
@@ -72,6 +72,6 @@ function preparedView(prepared: PrepareAnswer): View {
       html`<pre class="code" tabindex="0">${context}</pre>`,
       copyButton('Copy the block', context),
     )}
-    ${section('Why each is there', givenView(givenOf(prepared), null))}
+    ${section('Why each is there', givenCards(givenOf(prepared)))}
   </div>`
 }

@@ -1,5 +1,5 @@
 import { useEffect, useState } from 'preact/hooks'
-import { useAddress } from '#api/console/app/address.ts'
+import { hrefTo, useAddress } from '#api/console/app/address.ts'
 import { call } from '#api/console/app/api-call.ts'
 import { canWrite } from '#api/console/app/credential.ts'
 import { formatDateRange, formatRelativeTime, pluralize } from '#api/console/app/format.ts'
@@ -9,7 +9,7 @@ import { timeView } from '#api/console/app/parts/chips.ts'
 import { confirmButton } from '#api/console/app/parts/dialogs.ts'
 import { lineForm, textField } from '#api/console/app/parts/fields.ts'
 import { page, section } from '#api/console/app/parts/frame.ts'
-import { editableList, listView } from '#api/console/app/parts/notes.ts'
+import { editableList, emptyNote, listView } from '#api/console/app/parts/notes.ts'
 import { usePagedList, usePages } from '#api/console/app/queries.ts'
 import { fromFound, type DisplayedMemory } from '#api/console/app/vault/displayed-memory.ts'
 import { exportFile } from '#api/console/app/vault/export.ts'
@@ -34,7 +34,12 @@ export function Sessions(): View {
     title: 'Sessions',
     description:
       'What was stored with a session id, X-Session-ID, lies apart from the rest of the vault: it is recalled in that session alone.',
-    children: html`${lineForm(
+    children: html`${
+      session
+        ? renderComponent(OneSession, { session, user, key: session, onClose: () => open('') })
+        : section('All sessions', renderComponent(AllSessions, { onOpen: open }))
+    }
+    ${lineForm(
       textField({
         label: 'Session',
         value: name,
@@ -43,14 +48,9 @@ export function Sessions(): View {
         maxlength: 256,
         placeholder: 'chat-42',
       }),
-      button('Open', undefined, { kind: 'main' }),
+      button('Open'),
       () => open(name.trim()),
-    )}
-    ${
-      session
-        ? renderComponent(OneSession, { session, user, key: session, onClose: () => open('') })
-        : section('All sessions', renderComponent(AllSessions, { onOpen: open }))
-    }`,
+    )}`,
   })
 }
 
@@ -59,7 +59,12 @@ function AllSessions({ onOpen }: { onOpen: (session: string) => void }): View {
   return html`<div class="stack">
     ${editableList(list, {
       what: 'sessions',
-      empty: ['No session yet', 'Your product names one in X-Session-ID when it stores.'],
+      empty: emptyNote(
+        'No session here',
+        html`A product names one when it stores: <code>X-Session-ID: chat-42</code>. Those of your
+          users are on their pages, under <a href=${hrefTo('people')}>Users</a>.
+          <a href="/guides/sessions">What a session hides</a>`,
+      ),
       ordered: true,
       key: ({ session_id }) => session_id,
       main: ({ session_id, memories, first_at: from, last_at: to, stored_at }) =>

@@ -117,7 +117,7 @@ const saidView = (title: string, role: 'user' | 'assistant', text: string): View
 
 const leftOutWords = ({ left_out_memories: count, way }: Trace): string =>
   count === 0
-    ? 'none was left out'
+    ? 'all that answered had room'
     : `${pluralize(count, 'more', 'more')} ${way === 'search' || way === 'mcp' ? 'beyond the limit' : 'had no room, or stood there already'}`
 
 /** Pieces of the turn that are not a person's words. */
@@ -169,7 +169,11 @@ const blockView = ({ turn, memories }: TraceBlock, way: Trace['way']): View =>
       : way === 'search'
         ? 'Found, best first'
         : 'Recalled',
-    rows(memories.map(memory => [memory.memory_id, row(tracedView(memory))])),
+    rows(
+      memories
+        .toSorted((one, other) => (other.relevance ?? 0) - (one.relevance ?? 0))
+        .map(memory => [memory.memory_id, row(tracedView(memory))]),
+    ),
   )
 
 const stateWords: Record<TracedMemory['state'], string> = {
@@ -189,7 +193,7 @@ const tracedView = ({ memory_id, state, line, why, relevance }: TracedMemory): V
   ${
     why &&
     html`<p class="chips">
-      Found by ${why.map(reason => chip(reasonWords[reason], 'accent'))}
-      <span class="quiet">relevance ${relevance}</span>
+      <b>${relevance?.toFixed(2)}</b> <span class="quiet">found by</span>
+      ${why.map(reason => chip(reasonWords[reason]))}
     </p>`
   }`

@@ -11,9 +11,16 @@ const words = table as unknown as {
   abstentions: Record<NonNullable<TraceSummary['abstained']>, Words>
   statuses: Record<TraceSummary['status'], Words>
   reasons: Record<NonNullable<TracedMemory['why']>[number], string>
+  filters: Record<
+    'of' | 'user' | 'status' | 'way' | 'session' | 'model' | 'since' | 'until',
+    string
+  >
+  outcomes: [TraceSummary['status'] | 'failed' | '', string][]
 }
 export const wayNames = words.ways
 export const reasonWords = words.reasons
+export const filterNames = words.filters
+export const statusChoices = words.outcomes
 const { abstentions, statuses } = words
 
 /** What came of a call; one that failed, or went on without memory, is red. */

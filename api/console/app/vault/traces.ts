@@ -20,6 +20,8 @@ import { UserContext } from '#api/console/app/vault-user.ts'
 import { TraceBody, TraceDetail } from '#api/console/app/vault/trace-detail.ts'
 import {
   costWords,
+  filterNames,
+  statusChoices,
   formatMs,
   isException,
   latencyWords,
@@ -176,27 +178,6 @@ const presets = (): (readonly [string, Partial<typeof unfiltered>])[] => [
   ['Nothing relevant', { status: 'none' }],
   ['Without memory', { status: 'degraded' }],
 ]
-
-const filterNames = {
-  of: 'Whose',
-  user: 'User',
-  status: 'Outcome',
-  way: 'Kind of call',
-  session: 'Session',
-  model: 'Model',
-  since: 'From',
-  until: 'To',
-}
-
-const statusChoices = [
-  ['', 'any'],
-  ['failed', 'failed'],
-  ['ok', 'memories given'],
-  ['none', 'nothing relevant'],
-  ['degraded', 'without memory: too slow'],
-  ['off', 'memory was off'],
-  ['aside', 'a call of the program itself'],
-] as const
 
 function OpenById(): View {
   const [id, setId] = useState('')

@@ -36,15 +36,8 @@ const eventLabels: Record<WebhookEvent, string> = {
 
 const allEvents = Object.entries(eventLabels) as [WebhookEvent, string][]
 
-const sample = JSON.stringify(
-  {
-    type: 'budget.warning',
-    timestamp: '2026-11-21T10:00:00Z',
-    data: { external_id: 'user-17', used: 12_000, limit: 15_000 },
-  },
-  null,
-  2,
-)
+const sample =
+  '{"type": "budget.warning", "timestamp": "2026-11-21T10:00:00Z", "data": {"external_id": "user-17"}}'
 
 /** Events of a new webhook. The audit is a stream for a SIEM, without a list of deliveries: it is chosen by hand. */
 const usualEvents = allEvents.map(([event]) => event).filter(event => event !== 'audit.event')
@@ -89,31 +82,59 @@ export function Webhooks({ id }: { id: string | undefined }): View {
               <pre class="code" tabindex="0">${sample}</pre>
               <p><a href="/guides/webhooks">How it is signed, and how to check that</a></p>`,
           )
-        : rows(webhooks.map(webhook => [webhook.id, webhookRow(webhook)]))
+        : rows(
+            webhooks.map(webhook => [
+              webhook.id,
+              renderComponent(WebhookRow, { webhook, onChanged: list.refetch }),
+            ]),
+          )
     })}
     ${secretView}`,
   })
 }
 
-const webhookRow = (webhook: Webhook): View =>
-  row(
-    html`<p class="row-title">${webhook.url} ${webhookState(webhook)}</p>
+function WebhookRow({ webhook, onChanged }: Omit<Props, 'onSecret'>): View {
+  const params = { webhookId: webhook.id }
+  const last = useCall('GET /v1/account/webhooks/:webhookId/deliveries', {
+    params,
+    query: { limit: 1 },
+  })
+  return row(
+    html`<p class="row-title">
+        ${webhook.url} ${webhookState(webhook)} ${lastWords(last.answer?.items[0])}
+      </p>
       <p class="quiet">
         ${webhook.description && `${webhook.description} · `}
         ${webhook.events.map(event => eventLabels[event]).join(', ')}
       </p>`,
-    buttonLink('Deliveries', hrefTo('webhooks', webhook.id), { about: webhook.url }),
+    [
+      testButton(webhook, () => {
+        last.refetch()
+        onChanged()
+      }),
+      buttonLink('Deliveries', hrefTo('webhooks', webhook.id), { about: webhook.url }),
+    ],
   )
+}
+
+const testButton = ({ id, url }: Webhook, onDone: () => void): View =>
+  actionButton('Send a test', {
+    about: url,
+    act: () => call('POST /v1/account/webhooks/:webhookId/test', { params: { webhookId: id } }),
+    onDone,
+    done: 'A test is on its way.',
+  })
+
+/** What came of the latest message; green only when it was taken. */
+const lastWords = (last: WebhookDelivery | undefined): View | undefined =>
+  last &&
+  chip(`last: ${states[last.state][0]}`, states[last.state][1], formatDateTime(last.created_at))
 
 type Draft = { url: string; description: string; events: readonly WebhookEvent[] }
 type FormProps = { onClose: () => void; onCreated: (secret: string) => void }
 
 function WebhookForm({ onClose, onCreated }: FormProps): View {
-  const { fields, of } = useFields<Draft>({
-    url: '',
-    description: '',
-    events: usualEvents,
-  })
+  const { fields, of } = useFields<Draft>({ url: '', description: '', events: usualEvents })
   const { url, description, events } = fields
   return dialogForm({
     title: 'New webhook',
@@ -146,7 +167,7 @@ const offReasons = {
 function webhookState({ active, disabled_reason, failing_since }: Webhook): View {
   if (!active) return chip(offReasons[disabled_reason ?? 'owner'], 'bad')
   return failing_since === null
-    ? chip('on', 'good')
+    ? chip('on')
     : chip(`failing since ${formatRelativeTime(failing_since)}`, 'busy')
 }
 
@@ -183,11 +204,7 @@ function Deliveries({ webhook, onChanged, onSecret }: Props): View {
       <div class="panel stack">
         <p>${webhookState(webhook)} <code>${webhook.id}</code></p>
         <div class="actions">
-          ${actionButton('Send a test', {
-            act: () => call('POST /v1/account/webhooks/:webhookId/test', { params }),
-            onDone: refresh,
-            done: 'A test is on its way.',
-          })}
+          ${testButton(webhook, refresh)}
           ${actionButton(active ? 'Switch on' : 'Switch off', {
             act: () => call('PATCH /v1/account/webhooks/:webhookId', { params, body: { active } }),
             onDone: refresh,

@@ -116,6 +116,7 @@ function ClientView({ name, snippets, notes, users }: ConnectedClient): View {
           ${faultNote(action.fault)}
         </div>`
       }
+      ${key !== undefined && !isHidden && html`<p class="notice">The key stands here this one time: copy it now. Without https a browser may refuse to copy it by itself.</p>`}
       ${made?.id !== undefined && renderComponent(FirstCall, { id: made.id, name })}
       ${snippets({ ...place, key: key ?? '' }).map((snippet, index) =>
         snippetView(snippet, isHidden ? shown[index]!.text : snippet.text, key !== undefined),
@@ -129,13 +130,8 @@ function ClientView({ name, snippets, notes, users }: ConnectedClient): View {
         ${notes.map(note => html`<li key=${note}>${note}</li>`)}
         ${
           key !== undefined &&
-          html`<li>
-            ${
-              isHidden
-                ? 'The key is hidden on this page; the button copies it whole.'
-                : 'The key stands here this one time: without https a browser may refuse to copy it.'
-            }
-          </li>`
+          isHidden &&
+          html`<li>The key is hidden on this page; the button copies it whole.</li>`
         }
       </ul>
     </div>`,
