@@ -164,6 +164,7 @@ t.test('a vault: told, searched and copied', async t => {
     memory_tell_absence: true,
     messages,
     memory_user,
+    vaults: ['own', 'user'],
     ...block,
     ...filters,
     ...switches,
