@@ -49,13 +49,11 @@ export class WebhookSender {
       const limit = AbortSignal.timeout(this.#timeouts.totalMs)
       const until = signal ? AbortSignal.any([signal, limit]) : limit
       const { url, isListed } = requireReceiverUrl(message.url, this.#policy)
-      if (url.protocol.startsWith('syslog')) {
-        const lookup = isListed ? undefined : publicLookup(this.#policy)
-        await sendSyslog(url, message.events, { ...(lookup && { lookup }), signal: until })
-        return attempt(null, null)
-      }
-      const { status, isTaken } = await this.#post(url, isListed, message, until)
-      return attempt(status, isTaken ? null : 'refused')
+      if (!url.protocol.startsWith('syslog'))
+        return attempt(...(await this.#post(url, isListed, message, until)))
+      const lookup = isListed ? {} : { lookup: publicLookup(this.#policy) }
+      await sendSyslog(url, message.events, { ...lookup, signal: until })
+      return attempt(null, null)
     } catch (error) {
       return attempt(null, failureReason(error))
     }
@@ -67,7 +65,7 @@ export class WebhookSender {
     isListed: boolean,
     { secrets, events: [event] }: WebhookMessage,
     signal: AbortSignal,
-  ): Promise<{ status: number; isTaken: boolean }> {
+  ): Promise<[status: number, error: string | null]> {
     const { id, ...envelope } = event
     const isOtlp = url.protocol.startsWith('otlp')
     const body = isOtlp ? toOtlpLogs(event) : JSON.stringify(envelope)
@@ -83,7 +81,8 @@ export class WebhookSender {
     for await (const text of response.body.setEncoding('utf8'))
       if ((answer += text).length > responseBytesMax) break
     const { statusCode: status } = response
-    return { status, isTaken: status >= 200 && status < 300 && !(isOtlp && isPartial(answer)) }
+    const isTaken = status >= 200 && status < 300 && !(isOtlp && isPartial(answer))
+    return [status, isTaken ? null : 'refused']
   }
 
   async close(): Promise<void> {
