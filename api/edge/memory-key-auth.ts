@@ -19,13 +19,6 @@ import { needsSignIn, type UserKeyRow } from '#shared/access/key-row.postgres.ts
 
 export type MemoryKeyBackend = Pick<ApiBackend, 'findKey' | 'expiry' | 'now'> & UserBackend
 
-type MemoryKeyOptions = {
-  /** In place of the header `X-Memory-Key`. */
-  memoryKey?: string
-  /** Longest the request waits for the removal of expired memories; 5 s, when missing. */
-  purgeTimeoutMs?: number
-}
-
 const defaultPurgeTimeoutMs = 5_000
 
 /**
@@ -40,8 +33,14 @@ const defaultPurgeTimeoutMs = 5_000
 export async function authenticateCaller(
   ctx: Context,
   backend: MemoryKeyBackend,
-  { memoryKey, purgeTimeoutMs = defaultPurgeTimeoutMs }: MemoryKeyOptions = {},
+  options: {
+    /** In place of the header `X-Memory-Key`. */
+    memoryKey?: string
+    /** Longest the request waits for the removal of expired memories; 5 s, when missing. */
+    purgeTimeoutMs?: number
+  } = {},
 ): Promise<Caller> {
+  const { memoryKey, purgeTimeoutMs = defaultPurgeTimeoutMs } = options
   const { findKey, config, rateLimiter } = backend
   const ticket = openTicket(ctx, backend.seal, backend.now())
   const presented = ticket ?? toPresentedKey(config, readMemoryKey(ctx, memoryKey))

@@ -1,5 +1,11 @@
+import texts from '#api/reference/openapi-texts.json' with { type: 'json' }
 import { errorBodyOf } from '#api/contract/contract.ts'
-import { contractDocument, type Content, type Endpoint } from '#api/contract/document.ts'
+import {
+  contractDocument,
+  type Content,
+  type Credential,
+  type Endpoint,
+} from '#api/contract/document.ts'
 import { answers, examples } from '#api/reference/examples.ts'
 import {
   collectSchemas,
@@ -10,15 +16,42 @@ import {
   rewriteReferences,
   type SchemaField,
 } from '#api/reference/openapi-schemas.ts'
-import {
-  byReadingOrder,
-  securitySchemes,
-  securityRequirements,
-  statusText,
-  refusalExamples,
-  tags,
-  tagsOf,
-} from '#api/reference/openapi-texts.ts'
+
+/**
+ * Groups of endpoints, in reading order; one way to authorize for each credential (the other headers that carry it stand
+ * in its description); and what a refusal of our own endpoints says, as it is sent.
+ */
+const { tags } = texts
+const securitySchemes: Record<Credential, Record<string, unknown>> = texts.securitySchemes
+const refusalExamples: Record<string, { error: string; hint?: string }> = texts.refusalExamples
+
+/** What a newcomer calls first, in this order: the group "Start here", and the first of their own groups. */
+const { firstOperations } = texts
+
+/** Orders endpoints for a reader; those that are not named keep the order of the tables. */
+const byReadingOrder = (one: { operation: string }, other: { operation: string }): number =>
+  placeOf(one.operation) - placeOf(other.operation)
+
+const placeOf = (operation: string): number =>
+  firstOperations.indexOf(operation) + 1 || firstOperations.length + 1
+
+/** The first pattern that a path matches names its tag. */
+const tagByPath = texts.tagByPath.map(([pattern, tag]) => [new RegExp(pattern!), tag!] as const)
+
+/** The groups of an endpoint: "Start here" for the first calls, and that of its path. */
+const tagsOf = ({ operation, path }: { operation: string; path: string }): string[] => [
+  ...(firstOperations.includes(operation) ? ['Start here'] : []),
+  tagByPath.find(([pattern]) => pattern.test(path))?.[1] ?? 'Service',
+]
+
+/** Any one of them opens the endpoint; an empty list: it is open. */
+const securityRequirements = (auth: readonly Credential[]): Record<string, string[]>[] =>
+  auth.map(credential => ({ [credential]: [] }))
+
+const statusTexts: Record<string, string> = texts.statusTexts
+
+/** The meaning of a status, in one sentence. */
+const statusText = (status: number): string => statusTexts[status] ?? String(status)
 
 type Json = Record<string, unknown>
 

@@ -216,15 +216,6 @@ const toFields = ({ requests, tokens, micros }: StoredBudget) => ({
   ...(micros !== null && { monthly_dollars: micros / 1e6 }),
 })
 
-export type RevocationRequester = {
-  account: string
-  /** As the account's events name it. */
-  actor: string
-  keyHash: Buffer
-  /** A key that was made for a client, and ends nothing but itself. */
-  isClientKey?: boolean
-}
-
 /**
  * Revokes a key of an account, with the clients' keys that a user's key made: it is refused from the next request on. Its vault stays, in bills and
  * exports too; with `erase` the vault is invisible when this resolves, and a job removes it from both
@@ -239,7 +230,14 @@ export async function revokeAccountKey(
     queue,
     vaultIndexes,
   }: { postgres: Postgres; queue: Queue; vaultIndexes: VaultIndexes },
-  { account, actor, keyHash, isClientKey = false }: RevocationRequester,
+  requester: {
+    account: string
+    /** As the account's events name it. */
+    actor: string
+    keyHash: Buffer
+    /** A key that was made for a client, and ends nothing but itself. */
+    isClientKey?: boolean
+  },
   revocation: {
     /** The key's. */
     id: string
@@ -249,6 +247,7 @@ export async function revokeAccountKey(
     operation: string
   },
 ): Promise<void> {
+  const { account, actor, keyHash, isClientKey = false } = requester
   const { id, erase, operation } = revocation
   const key = isUuid(id) ? await findAccountKey(postgres.query, account, id) : undefined
   if (!key) throw noSuchKey()

@@ -5,18 +5,6 @@ import type { Query } from '#shared/storage/postgres/connect.ts'
 /** Operations that are done in steps, one job each. */
 export type LongOperationKind = 'upload' | 'import' | 'transfer' | 'graft' | 'reembed' | 'retention'
 
-export type LongOperation = {
-  /** The operation; of a file an id of its own. */
-  id: string
-  /** Null while a file arrives. */
-  operation: string | null
-  kind: LongOperationKind
-  /** The vault that is written to, and its epoch when the work was accepted. */
-  vault: string
-  epoch: number | null
-  request: object
-}
-
 export type StepCounts = Record<string, number>
 
 export type StepError = {
@@ -47,8 +35,19 @@ export type OperationStep<Request = object, Input = object, Plan = unknown> = Re
 
 export async function insertLongOperation(
   query: Query,
-  { id, operation, kind, vault, epoch, request }: LongOperation,
+  longOperation: {
+    /** The operation; of a file an id of its own. */
+    id: string
+    /** Null while a file arrives. */
+    operation: string | null
+    kind: LongOperationKind
+    /** The vault that is written to, and its epoch when the work was accepted. */
+    vault: string
+    epoch: number | null
+    request: object
+  },
 ): Promise<void> {
+  const { id, operation, kind, vault, epoch, request } = longOperation
   await query(
     `insert into long_operations (id, operation, kind, vault, epoch, request)
      values ($1, $2, $3, $4, $5, $6)`,

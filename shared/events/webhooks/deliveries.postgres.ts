@@ -16,19 +16,18 @@ export type DeliveryRow = {
 
 const columns = `id, event, data, state, due_at as "dueAt", tries, created_at as "createdAt"`
 
-export type DeliveryFilter = {
-  state: DeliveryRow['state'] | undefined
-  /** Only messages older than this one. */
-  before: { createdAt: string; id: string } | undefined
-  limit: number
-}
-
 /** The log of a webhook, newest first; the next page begins after the `position` of the last row. */
 export async function listDeliveries(
   query: Query,
   webhook: string,
-  { state, before, limit }: DeliveryFilter,
+  filter: {
+    state: DeliveryRow['state'] | undefined
+    /** Only messages older than this one. */
+    before: { createdAt: string; id: string } | undefined
+    limit: number
+  },
 ): Promise<(DeliveryRow & { position: string })[]> {
+  const { state, before, limit } = filter
   const { rows } = await query<DeliveryRow & { position: string }>(
     `select ${columns}, created_at::text as position from webhook_deliveries
      where webhook = $1 and ($2::text is null or state = $2)
@@ -164,16 +163,6 @@ export async function deliveriesWithoutJob(
 
 const loggedTriesMax = 30
 
-export type AttemptOutcome = {
-  attempt: { status: number | null; error: string | null; ms: number }
-  /** Null when there is no next try. */
-  retrySeconds: number | null
-  /** The webhook answered 410. */
-  isGone: boolean
-  /** Days of failures only, after which the webhook is switched off. */
-  failingDaysMax: number
-}
-
 type AttemptResult = {
   /** Another try follows. */
   isPending: boolean
@@ -188,8 +177,17 @@ type AttemptResult = {
 export async function recordAttempt(
   query: Query,
   { id, webhook }: Pick<PendingDelivery, 'id' | 'webhook'>,
-  { attempt, retrySeconds, isGone, failingDaysMax }: AttemptOutcome,
+  outcome: {
+    attempt: { status: number | null; error: string | null; ms: number }
+    /** Null when there is no next try. */
+    retrySeconds: number | null
+    /** The webhook answered 410. */
+    isGone: boolean
+    /** Days of failures only, after which the webhook is switched off. */
+    failingDaysMax: number
+  },
 ): Promise<AttemptResult> {
+  const { attempt, retrySeconds, isGone, failingDaysMax } = outcome
   const isDelivered = attempt.error === null
   const { rows } = await query<AttemptResult>(
     `with target as (

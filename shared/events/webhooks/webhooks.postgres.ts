@@ -64,18 +64,16 @@ export async function findStoredWebhook(
   return rows[0]
 }
 
-/** The address and the secret are sealed. */
-export type NewWebhook = Pick<StoredWebhook, 'id' | 'description' | 'events' | 'storedUrl'> & {
-  account: string
-  secret: string
-}
-
 /** Inserts a webhook; one of the same id gets the newer secret. @returns `refused` where the account has too many. */
 export async function insertWebhook(
   tx: Transaction,
-  { id, account, storedUrl, description, events, secret }: NewWebhook,
+  webhook: Pick<StoredWebhook, 'id' | 'description' | 'events' | 'storedUrl'> & {
+    account: string
+    secret: string
+  },
   webhooksMax: number,
 ): Promise<'created' | 'changed' | 'refused'> {
+  const { id, account, storedUrl, description, events, secret } = webhook
   // The lock keeps two requests from both finding room.
   await tx.query('select id from accounts where id = $1 for no key update', [account])
   const { rows } = await tx.query<{ isNew: boolean }>(

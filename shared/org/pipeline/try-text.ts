@@ -206,14 +206,13 @@ async function withDeadline<Result>(
   }
 }
 
-type TrialInput = { policy: OrgPolicy; viewer: MemberScope; said: TurnAuthor; text: string }
-
 async function runPasses(
   backend: TrialBackend,
   ask: AskModel,
-  { policy, viewer, said, text }: TrialInput,
+  input: { policy: OrgPolicy; viewer: MemberScope; said: TurnAuthor; text: string },
   signal: AbortSignal,
 ): Promise<Pick<Trial, 'readAs' | 'notAsked' | 'rule' | 'facts'>> {
+  const { policy, viewer, said, text } = input
   const readAs = redactOrSkipText(policy.redaction, text) ?? null
   const nothing = { readAs, rule: null, facts: [] }
   if (readAs === null) return { ...nothing, notAsked: 'redaction' }

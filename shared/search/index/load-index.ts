@@ -21,8 +21,6 @@ type LoaderOptions = {
   onReserve: () => void
 }
 
-type LoadedIndex = { index: VaultIndex; unsaved: number }
-
 /** Rows of all tiers. */
 export const rowCount = ({ byTier }: VaultIndex): number =>
   tiers.reduce((sum, tier) => sum + byTier[tier].count, 0)
@@ -58,7 +56,7 @@ export class IndexLoader {
   async load(
     ref: IndexRef,
     onSize: (isLong: boolean) => void,
-  ): Promise<LoadedIndex | 'too-large' | 'no-room'> {
+  ): Promise<{ index: VaultIndex; unsaved: number } | 'too-large' | 'no-room'> {
     const { budget, createIndex } = this.#options
     const restored = await this.#restore(ref)
     if (restored) return restored
@@ -88,7 +86,7 @@ export class IndexLoader {
   }
 
   /** Reads what is saved of an index and catches up; undefined where that does not do. */
-  async #restore(ref: IndexRef): Promise<LoadedIndex | undefined> {
+  async #restore(ref: IndexRef): Promise<{ index: VaultIndex; unsaved: number } | undefined> {
     const saved = await this.#source.saved?.(ref)
     if (!saved || this.#bytes + saved.size > this.#options.budget) return undefined
     const reserved = this.#reserve(saved.rows, saved.size)

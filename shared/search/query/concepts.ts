@@ -22,15 +22,6 @@ export type Concepts = {
   readonly asked: readonly WeightedTerm[]
 }
 
-export type ConceptWeights = {
-  /** Weight of related terms, relative to the term itself. */
-  related: number
-  /** Weight of a spelling variant of a term that is in no text. */
-  misspelling: number
-  /** Weight of a speaker's name as a term. */
-  speaker: number
-}
-
 /** Most terms of a query; of a long text those with the highest scores. */
 const conceptsMax = 24
 /**
@@ -65,7 +56,14 @@ type TermStatistics = {
 export function buildConcepts(
   queryTerms: readonly QueryTerm[],
   indexes: readonly ReadonlyWordIndex[],
-  weights: ConceptWeights,
+  weights: {
+    /** Weight of related terms, relative to the term itself. */
+    related: number
+    /** Weight of a spelling variant of a term that is in no text. */
+    misspelling: number
+    /** Weight of a speaker's name as a term. */
+    speaker: number
+  },
   { few = false }: { few?: boolean } = {},
 ): Concepts {
   const statistics = termStatistics(indexes)

@@ -105,19 +105,18 @@ async function loadOrCreatePlan(
   return plan
 }
 
-type ChunkWrite = {
-  items: PlannedItem[]
-  embedder: Embedder
-  /** An earlier run may have written some. */
-  isRetry: boolean
-  signal: AbortSignal | undefined
-}
-
 async function writeMemories(
   backend: StoreChunkBackend,
   chunk: BulkChunk,
-  { items, embedder, isRetry, signal }: ChunkWrite,
+  write: {
+    items: PlannedItem[]
+    embedder: Embedder
+    /** An earlier run may have written some. */
+    isRetry: boolean
+    signal: AbortSignal | undefined
+  },
 ): Promise<void> {
+  const { items, embedder, isRetry, signal } = write
   const wanted = items.filter(({ planned }) => planned.as !== 'skip')
   const added = wanted.filter(({ planned }) => planned.as === 'new')
   const existing = isRetry

@@ -18,14 +18,6 @@ import {
 } from '#shared/vault/edit/feedback.mongo.ts'
 import { contentsLock } from '#shared/vault/edit/finalize-edit.postgres.ts'
 
-type FeedbackRequest = {
-  /** In lower case, each once. */
-  ids: readonly string[]
-  feedback: Feedback
-  /** Nothing is written. */
-  isPreview?: boolean
-}
-
 /**
  * Notes what the owner of a vault says of memories, in its core and in sessions. What is wrong, outdated or of another
  * person is from then on in no search, block, profile or batch; `right` tells it again. Its text, vectors and id stay.
@@ -38,8 +30,15 @@ type FeedbackRequest = {
 export function giveFeedback(
   { postgres, mongo }: Stores,
   caller: Caller,
-  { ids, feedback, isPreview = false }: FeedbackRequest,
+  request: {
+    /** In lower case, each once. */
+    ids: readonly string[]
+    feedback: Feedback
+    /** Nothing is written. */
+    isPreview?: boolean
+  },
 ): Promise<string[]> {
+  const { ids, feedback, isPreview = false } = request
   const { scope, account, maskedKey } = caller
   return postgres.transaction(async tx => {
     // As edits, commits and deletions: the debt counts each change once.

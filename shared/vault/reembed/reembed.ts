@@ -45,19 +45,18 @@ import { mintId } from '#shared/core/ids.ts'
 /** Memories per step: one call to a provider, after which they become searchable together. */
 const stepMemories = 256
 
-type ReembeddingOwner = Pick<Caller, 'account' | 'keyHash'> & {
-  scope: Pick<Caller['scope'], 'vault'>
-}
-
 /**
  * Accepts an operation that adds vectors of another model to all memories of a vault. Accepting the same
  * operation again changes nothing. It is not billed.
  */
 export async function acceptReembedding(
   { postgres, queue }: { postgres: Postgres; queue: Queue },
-  { account, keyHash, scope }: ReembeddingOwner,
+  owner: Pick<Caller, 'account' | 'keyHash'> & {
+    scope: Pick<Caller['scope'], 'vault'>
+  },
   asked: { operation: string; model: string; dropPrevious: boolean; awaited: boolean },
 ): Promise<void> {
+  const { account, keyHash, scope } = owner
   const { operation: id, model, dropPrevious, awaited } = asked
   const operation = {
     id,

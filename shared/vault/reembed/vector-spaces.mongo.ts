@@ -131,16 +131,13 @@ export async function countWithoutVector(
   )
 }
 
-/** A text to embed, and the version of its memory when it was read. */
-export type TextToEmbed = { id: string; text: string; version: number }
-
 /** Those of the given memories that have no vector in a space. */
 export async function textsWithoutVector(
   { memories }: MemoryCollection,
   scope: VaultEpoch,
   space: string,
   ids: readonly string[],
-): Promise<TextToEmbed[]> {
+): Promise<{ id: string; text: string; version: number }[]> {
   const rows = await findDocuments(
     memories,
     { ...epochFilter(scope), ...withoutVector(space), _id: { $in: [...ids] } },
@@ -164,7 +161,7 @@ export async function addVectors(
   { memories }: MemoryCollection,
   scope: VaultEpoch,
   space: string,
-  added: readonly (TextToEmbed & { vector: Float32Array })[],
+  added: readonly ({ id: string; text: string; version: number } & { vector: Float32Array })[],
 ): Promise<void> {
   const rowsMax = Math.max(1, Math.floor(writeBytes / ((added[0]?.vector.byteLength ?? 0) + 200)))
   for (let start = 0; start < added.length; start += rowsMax) {

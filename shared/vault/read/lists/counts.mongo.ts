@@ -155,13 +155,6 @@ function aggregateTotals(
   )
 }
 
-/** A vault, and what of it may be gone and not removed yet. */
-export type CountableVault = Pick<VaultScope, 'vault' | 'epoch' | 'revision'> & {
-  clearedSessions: DayCountOptions['clearedSessions']
-  /** Some of its memories have expired. */
-  hasExpired: boolean
-}
-
 /** Memories of a vault, sessions included, and how many of them were stored in the last days, today among them. */
 export type VaultCounts = { memories: number; stored7Days: number; stored30Days: number }
 
@@ -178,9 +171,14 @@ const vaultCountCaches = new WeakMap<Mongo['memories'], LruCache<VaultCounts>>()
  */
 export async function countVault(
   { memories }: Pick<Mongo, 'memories'>,
-  { vault, epoch, revision, clearedSessions, hasExpired }: CountableVault,
+  countableVault: Pick<VaultScope, 'vault' | 'epoch' | 'revision'> & {
+    clearedSessions: DayCountOptions['clearedSessions']
+    /** Some of its memories have expired. */
+    hasExpired: boolean
+  },
   now: number,
 ): Promise<VaultCounts> {
+  const { vault, epoch, revision, clearedSessions, hasExpired } = countableVault
   const cache = vaultCountCaches.get(memories) ?? createLruCache<VaultCounts>(cachedVaultsMax)
   vaultCountCaches.set(memories, cache)
   const midnight = now - (now % dayMs)

@@ -171,14 +171,17 @@ async function loadRawIndex(
 
 const isReflection: Condition = { field: 'tier', op: 'gt', value: 1 }
 
-type ReflectionQuery = Omit<RelevanceQuery, 'query'> & { embedder: Embedder }
-
 /** The reflections of the window, each at its place in the order of time. */
 async function loadReflectionIndex(
   { mongo }: RankingBackend,
   { scope, read }: DateSearchSource,
-  { window, embedder: { space, dimension }, oldestFirst }: ReflectionQuery,
+  query: Omit<RelevanceQuery, 'query'> & { embedder: Embedder },
 ): Promise<{ vaultIndex: VaultIndex; rows: Map<string, ListedRow> }> {
+  const {
+    window,
+    embedder: { space, dimension },
+    oldestFirst,
+  } = query
   const vaultIndex = createVaultIndex({ dimension, termsOf })
   const reflections = await embeddedReflections(mongo, scope, { ...read, window, space })
   const placed = reflections.map(({ memory, row }) => ({

@@ -153,18 +153,17 @@ async function sharedSources(
   return [{ scope, read, source: 'org', audience }]
 }
 
-type SearchedSources = {
-  embedder: Embedder
-  own: readonly DateSearchSource[]
-  shared: readonly DateSearchSource[]
-}
-
 /** Groups the sources by the embedder whose vectors they have, as `recall` does. */
 async function groupByEmbedder(
   backend: DateSearchBackend,
   { memberScope }: Pick<Caller, 'memberScope'>,
-  { embedder, own, shared }: SearchedSources,
+  searchedSources: {
+    embedder: Embedder
+    own: readonly DateSearchSource[]
+    shared: readonly DateSearchSource[]
+  },
 ): Promise<SourcesOfEmbedder[]> {
+  const { embedder, own, shared } = searchedSources
   const ofOwn = own.length > 0 ? [{ embedder, sources: own, isOptional: false }] : []
   if (!memberScope || shared.length === 0) return ofOwn
   const [usual, ...former] = await openSharedEmbedders(backend, memberScope.orgSpace)
@@ -234,18 +233,17 @@ async function* chronological(
   }
 }
 
-type OrderedQuery = Omit<ChronologicalQuery, 'sources'> & {
-  isBefore(one: DateSearchRow, other: DateSearchRow): boolean
-}
-
 /**
  * Merges the rows of a source with its reflections, each at its place in the window.
  */
 async function* rowsOfSource(
   { mongo }: { mongo: Mongo },
   { scope, read: sourceRead, source }: DateSearchSource,
-  { window, oldestFirst, isBefore }: OrderedQuery,
+  query: Omit<ChronologicalQuery, 'sources'> & {
+    isBefore(one: DateSearchRow, other: DateSearchRow): boolean
+  },
 ): AsyncGenerator<DateSearchRow, void, void> {
+  const { window, oldestFirst, isBefore } = query
   const read = { ...sourceRead, window, oldestFirst }
   const reflections = (
     await overlappingReflections(mongo, scope, { ...read, endingAfter: oldestFirst })

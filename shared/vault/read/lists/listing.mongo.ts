@@ -235,15 +235,6 @@ type ListOrder = {
   order: 'newest_first' | 'oldest_first'
 }
 
-type ListQuestion = ListFilter &
-  ListOrder & {
-    limit: number
-    /** Epoch ms: later memories are left out, also of the counts. */
-    asOf?: number | undefined
-    /** `next` of the previous page. */
-    cursor: string | undefined
-  }
-
 /**
  * One page of the core vault and its reflections. A page begins after a key: rows that are added or deleted
  * between two pages neither repeat nor hide others, and an edit moves no row.
@@ -254,13 +245,21 @@ type ListQuestion = ListFilter &
 export async function listMemories(
   { mongo, cursors }: { mongo: Mongo; cursors: CursorCodec },
   { scope }: Pick<Caller, 'scope'>,
-  { asOf, ...asked }: ListQuestion,
+  listQuestion: ListFilter &
+    ListOrder & {
+      limit: number
+      /** Epoch ms: later memories are left out, also of the counts. */
+      asOf?: number | undefined
+      /** `next` of the previous page. */
+      cursor: string | undefined
+    },
 ): Promise<
   Page<ListedRow> & {
     /** Numbers of all memories of the core vault, without the filters; on the first page only. */
     counts: Record<Tier, number> | null
   }
 > {
+  const { asOf, ...asked } = listQuestion
   const { to: end = Infinity } = boundsAsOf(asOf)
   const question = asOf === undefined ? asked : { ...asked, to: Math.min(asked.to ?? end, end) }
   const { limit, cursor } = question

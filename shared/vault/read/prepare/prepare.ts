@@ -236,19 +236,18 @@ function buildPreparedContext(
 export const sessionsToRecall = (session: string | null): (string | null)[] =>
   session === null ? [null] : [null, session]
 
-type ConversationQuery = ConversationQuestion & {
-  parts: readonly Question[]
-  limit: number
-  onAbstain: (reason: Abstention) => void
-}
-
 /** Recalls for the last user turn up to the limit, then for the turns before it up to a third of the limit. */
 async function recallForConversation(
   backend: Parameters<typeof recallReranked>[0],
   caller: Caller,
   preparation: PrepareRequest,
-  { question, parts, background, excludedTexts, limit, onAbstain }: ConversationQuery,
+  query: ConversationQuestion & {
+    parts: readonly Question[]
+    limit: number
+    onAbstain: (reason: Abstention) => void
+  },
 ): Promise<RecalledMemory[]> {
+  const { question, parts, background, excludedTexts, limit, onAbstain } = query
   const recallText = (
     text: string,
     max: number,

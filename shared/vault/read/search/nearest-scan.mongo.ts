@@ -61,16 +61,19 @@ export function createNearestScan(
   }
 }
 
-type ScanRequest = {
-  filter: Filter<MemoryDocument>
-  question: NearestQuestion
-  signal: AbortSignal
-}
-
 async function nearestIds(
   memories: Mongo['memories'],
-  { filter, question: { space, vector, count }, signal }: ScanRequest,
+  request: {
+    filter: Filter<MemoryDocument>
+    question: NearestQuestion
+    signal: AbortSignal
+  },
 ): Promise<string[]> {
+  const {
+    filter,
+    question: { space, vector, count },
+    signal,
+  } = request
   const cursor = memories.find(filter, {
     projection: { [`vectors.${space}`]: 1 },
     hint: partitionIndex,

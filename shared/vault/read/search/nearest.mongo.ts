@@ -44,15 +44,6 @@ const overloadedMessage =
 /** Without the right to search, every query fails alike. */
 const unauthorizedCode = 13
 
-type IndexSearchOptions = {
-  listeners: NearestListeners
-  /** The deployment has no vector search. */
-  isMissing: boolean
-  /** Memories that were stored in the last minutes, which the index may not have yet. */
-  recent: RecentMemories
-  now?: () => number
-}
-
 /**
  * Searches by `$vectorSearch`. Where no index can answer (missing, being built, of another definition), `scan`
  * does, and `onScan` is called with the reason, once until the index answers again. An index that exists and
@@ -66,8 +57,16 @@ type IndexSearchOptions = {
 function createNearestIndexSearch(
   mongo: Pick<Mongo, 'memories'>,
   scan: NearestSearch,
-  { listeners, isMissing, recent, now = Date.now }: IndexSearchOptions,
+  options: {
+    listeners: NearestListeners
+    /** The deployment has no vector search. */
+    isMissing: boolean
+    /** Memories that were stored in the last minutes, which the index may not have yet. */
+    recent: RecentMemories
+    now?: () => number
+  },
 ): NearestSearch {
+  const { listeners, isMissing, recent, now = Date.now } = options
   const reportedReasons = new Map<string, string>()
   let missingUntil = isMissing ? now() + missingTtlMs : -Infinity
 

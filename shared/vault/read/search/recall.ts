@@ -297,13 +297,6 @@ type ReloadBackend = {
   now: () => number
 }
 
-type RecallSnapshot = {
-  ids: readonly string[]
-  /** The sessions they are from; null is the core vault. */
-  sessions: readonly (string | null)[]
-  embeddings: string | undefined
-}
-
 /**
  * Memories recalled before, in their current form, in no order. Those that were deleted, have expired or may no
  * longer be seen by the caller are missing. Nothing is embedded or ranked.
@@ -311,8 +304,14 @@ type RecallSnapshot = {
 export async function reloadRecalled(
   backend: ReloadBackend,
   { scope, memberScope }: Pick<Caller, 'scope' | 'memberScope'>,
-  { ids, sessions, embeddings }: RecallSnapshot,
+  snapshot: {
+    ids: readonly string[]
+    /** The sessions they are from; null is the core vault. */
+    sessions: readonly (string | null)[]
+    embeddings: string | undefined
+  },
 ): Promise<Memory[]> {
+  const { ids, sessions, embeddings } = snapshot
   if (ids.length === 0) return []
   const [embedder, shared] = await Promise.all([
     backend.embedders.get(embeddings),

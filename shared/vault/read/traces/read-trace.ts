@@ -84,14 +84,13 @@ export async function readRecalledMemories(
   return recalled.map(one => ({ ...one, memory: found.get(one.id) }))
 }
 
-type Places = { ids: readonly string[]; sessions: (string | null)[]; spaces: readonly string[] }
-
 /** In the space of the vault now, or in one of others. */
 async function findMemories(
   backend: ReadBackend,
   caller: Caller,
-  { ids, sessions, spaces }: Places,
+  places: { ids: readonly string[]; sessions: (string | null)[]; spaces: readonly string[] },
 ): Promise<Map<string, Memory>> {
+  const { ids, sessions, spaces } = places
   const found = new Map<string, Memory>()
   const current = caller.keyRow.embeddingModel ?? backend.embedders.defaultModel
   for (const embeddings of new Set([current, ...spaces])) {
