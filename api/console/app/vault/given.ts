@@ -1,6 +1,6 @@
 import type { EndpointResponse } from '#api/client/client.ts'
 import { html, type View } from '#api/console/app/html.ts'
-import { chip } from '#api/console/app/parts/chips.ts'
+import { chip, speakerColours } from '#api/console/app/parts/chips.ts'
 import { reasonWords } from '#api/console/app/vault/trace-words.ts'
 import type { MatchReason } from '#api/contract/generated/types.ts'
 
@@ -59,3 +59,11 @@ const givenCard = ({ line, why }: Given, index: number): View => {
     </div>
   </li>`
 }
+
+/** What somebody said in a call or a conversation. */
+export const saidView = (name: string, role: string, text: string, note = ''): View =>
+  html`<article class="memory stack-tight" style=${speakerColours({ role })}>
+    <header class="memory-head chips">${chip(name, role)}</header>
+    <p class="memory-text">${text}</p>
+    ${note && html`<p class="quiet">${note}</p>`}
+  </article>`

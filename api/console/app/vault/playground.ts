@@ -18,7 +18,7 @@ import { page } from '#api/console/app/parts/frame.ts'
 import { emptyNote } from '#api/console/app/parts/notes.ts'
 import { useCall, type QueryState } from '#api/console/app/queries.ts'
 import { traceHref } from '#api/console/app/vault/traces.ts'
-import { givenCards, givenOf, type Given } from '#api/console/app/vault/given.ts'
+import { givenCards, givenOf, saidView, type Given } from '#api/console/app/vault/given.ts'
 
 type Turn = {
   question: string
@@ -195,7 +195,6 @@ const examplesView = (isBegun: boolean, say: (message: string) => void): View =>
     </li>
   </ol>`
 
-/** As in a chat. */
 function sendOnEnter(event: KeyboardEvent): void {
   if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return
   event.preventDefault()
@@ -356,10 +355,3 @@ const turnView = ({ question, answer, plain, stored, trace }: Turn): View =>
       ${saidView(plain === undefined ? (trace === undefined ? 'Memory alone' : 'Answer') : 'With memory', 'assistant', answer || '…', stored)}
       ${plain !== undefined && saidView('Without memory', 'plain', plain || '…')}
     </div>`
-
-const saidView = (name: string, colour: string, text: string, note = ''): View =>
-  html`<article class="memory stack-tight">
-    <header class="memory-head chips">${chip(name, colour)}</header>
-    <p class="memory-text">${text}</p>
-    ${note && html`<p class="quiet">${note}</p>`}
-  </article>`

@@ -8,12 +8,12 @@ import {
 } from '#api/console/app/format.ts'
 import { html, renderComponent, type View } from '#api/console/app/html.ts'
 import { buttonLink } from '#api/console/app/parts/buttons.ts'
-import { chip, speakerColours } from '#api/console/app/parts/chips.ts'
+import { chip } from '#api/console/app/parts/chips.ts'
 import { figure, page, section } from '#api/console/app/parts/frame.ts'
 import { emptyNote, queryView, row, rows } from '#api/console/app/parts/notes.ts'
 import { useCall, useQuery } from '#api/console/app/queries.ts'
 import { useVaultUser } from '#api/console/app/vault-user.ts'
-import { partsOf } from '#api/console/app/vault/given.ts'
+import { partsOf, saidView } from '#api/console/app/vault/given.ts'
 import { listSessions, sessionsSwitch, sumOf } from '#api/console/app/vault/session-rows.ts'
 import { Nearest } from '#api/console/app/vault/nearest.ts'
 import { formatMs, reasonWords, statusChip, wayNames } from '#api/console/app/vault/trace-words.ts'
@@ -108,12 +108,6 @@ function UnreadSessions({ session }: { session: string | null }): View | null {
     ${sessionsSwitch()}
   </p>`
 }
-
-const saidView = (title: string, role: 'user' | 'assistant', text: string): View =>
-  html`<article class="memory stack-tight" style=${speakerColours({ role })}>
-    <header class="memory-head chips">${chip(title, role)}</header>
-    <p class="memory-text">${text}</p>
-  </article>`
 
 const leftOutWords = ({ left_out_memories: count, way }: Trace): string =>
   count === 0
