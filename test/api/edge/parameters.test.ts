@@ -96,7 +96,7 @@ t.test('400: what could be meant to filter or to page; other words are named', a
   }
   const many = Array.from({ length: 60 }, (_, index) => `word${index}=1`).join('&')
   t.equal((await client.get(`/v1/memory/list?${many}`)).status, 200)
-  const unused = { from: '2026-01-01', filter: {}, min_importance: 5, min_score: 0.5 }
+  const unused = { from: '2026-01-01', where: {}, min_importance: 5, min_score: 0.5 }
   const found = await client.post('/v1/memory/search', { query: 'ferry', limit: 1, ...unused })
   t.equal(found.status, 200)
   t.equal(found.headers.get('x-memory-ignored-fields'), Object.keys(unused).join(', '))

@@ -11,24 +11,26 @@ const embeddingModels = ['local', 'local', 'nobody/none', 'nobody/x', 'LOCAL', '
 const words = ['cat', 'Ada', 'garden', 'müde', '猫', 'yesterday', '42', '<b>']
 const hostileTexts = hostileValues.filter(value => typeof value === 'string')
 const listMax = 5
+/** Objects below it have the required fields alone, so that a schema that holds itself comes to an end. */
+const depthMax = 4
 
 /** A value that a schema of the contract mostly accepts: each field that is optional is there half of the time. */
-export function validValue(schema: Schema, random: Random): unknown {
+export function validValue(schema: Schema, random: Random, depth = 0): unknown {
   const { $ref, type, anyOf, enum: choices } = schema
   if (typeof $ref === 'string') {
     if ($ref.endsWith('/EmbeddingModel')) return pickOne(embeddingModels, random)
-    return validValue(contractDocument.$defs[$ref.split('/').at(-1)!] as Schema, random)
+    return validValue(contractDocument.$defs[$ref.split('/').at(-1)!] as Schema, random, depth)
   }
   if (Array.isArray(choices)) return pickOne(choices as unknown[], random)
-  if (Array.isArray(anyOf)) return validValue(pickOne(anyOf as Schema[], random), random)
+  if (Array.isArray(anyOf)) return validValue(pickOne(anyOf as Schema[], random), random, depth)
   const kind = Array.isArray(type) ? pickOne(type as string[], random) : String(type)
-  return kinds[kind]?.(schema, random) ?? pickOne(hostileValues, random)
+  return kinds[kind]?.(schema, random, depth) ?? pickOne(hostileValues, random)
 }
 
 const between = (least: number, most: number, random: Random): number =>
   Math.floor(least + random() * (most - least + 1))
 
-const kinds: Record<string, (schema: Schema, random: Random) => unknown> = {
+const kinds: Record<string, (schema: Schema, random: Random, depth: number) => unknown> = {
   string: ({ minLength = 0, maxLength = 100_000, format }, random) => {
     if (format === 'uuid') return randomUUID()
     if (format === 'email') return `${between(1, 1e6, random)}@example.com`
@@ -44,14 +46,16 @@ const kinds: Record<string, (schema: Schema, random: Random) => unknown> = {
   number: ({ minimum = -1e9, maximum = 1e9 }, random) =>
     Number(minimum) + random() * (Number(maximum) - Number(minimum)),
   boolean: (_, random) => random() < 0.5,
-  array: ({ items = {}, minItems = 0, maxItems = listMax }, random) => {
+  array: ({ items = {}, minItems = 0, maxItems = listMax }, random, depth) => {
     const length = between(Number(minItems), Math.min(Number(maxItems), listMax), random)
-    return Array.from({ length }, () => validValue(items as Schema, random))
+    return Array.from({ length }, () => validValue(items as Schema, random, depth))
   },
-  object: ({ properties = {}, required = [] }, random) =>
+  object: ({ properties = {}, required = [] }, random, depth) =>
     Object.fromEntries(
       Object.entries(properties as Record<string, Schema>)
-        .filter(([name]) => (required as string[]).includes(name) || random() < 0.5)
-        .map(([name, field]) => [name, validValue(field, random)]),
+        .filter(
+          ([name]) => (required as string[]).includes(name) || (depth < depthMax && random() < 0.5),
+        )
+        .map(([name, field]) => [name, validValue(field, random, depth + 1)]),
     ),
 }
