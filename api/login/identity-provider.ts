@@ -86,20 +86,19 @@ export class IdentityProvider {
         return exchange()
       })
       const claims = tokens.claims()!
+      // Userinfo is asked for what this token lacks, email or groups, unless it says that the email is not verified.
       const email = this.#verifiedEmail([claims])
       const { groupsClaim } = this.#settings
       const knowsGroups = groupsClaim === null || groupsClaim in claims
-      if (email !== undefined && knowsGroups) return { email, groups: this.#groupsOf([claims]) }
-      const { userinfo_endpoint: hasMore } = configuration.serverMetadata()
-      if (email !== undefined && !hasMore) return { email, groups: this.#groupsOf([claims]) }
-      if (claims.email_verified !== false && hasMore) {
-        const told = await oidc.fetchUserInfo(configuration, tokens.access_token, claims.sub)
-        const found = this.#verifiedEmail([
-          told,
-          { ...claims, email_verified: told.email_verified },
-        ])
-        const known = email ?? found
-        if (known !== undefined) return { email: known, groups: this.#groupsOf([claims, told]) }
+      const { userinfo_endpoint: userinfoEndpoint } = configuration.serverMetadata()
+      if (email !== undefined && (knowsGroups || !userinfoEndpoint))
+        return { email, groups: this.#groupsOf([claims]) }
+      if (claims.email_verified !== false && userinfoEndpoint) {
+        const userinfo = await oidc.fetchUserInfo(configuration, tokens.access_token, claims.sub)
+        const withItsWord = { ...claims, email_verified: userinfo.email_verified }
+        const verified = email ?? this.#verifiedEmail([userinfo, withItsWord])
+        if (verified !== undefined)
+          return { email: verified, groups: this.#groupsOf([claims, userinfo]) }
       }
     } catch (error) {
       throw signInRefusal(error)

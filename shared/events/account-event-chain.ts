@@ -6,7 +6,7 @@ import {
 } from '#shared/events/account-events.postgres.ts'
 import type { Query } from '#shared/storage/postgres/connect.ts'
 
-/** Recomputes the hash chain of an account's events. @param anchors of this account, from earlier checks */
+/** Recomputes the hash chain of an account's events. @param anchors positions and hashes that earlier checks saw */
 export async function verifyAccountEvents(
   query: Query,
   account: string,
@@ -18,6 +18,7 @@ export async function verifyAccountEvents(
   return { account, ...(await verifyChain({ owner: account, read, head, anchors })) }
 }
 
+/** The fields that `chain_account_event` has hashed, in order, without a null: another order breaks every chain. */
 export const toEventChainEntry = (event: AccountEvent): ChainEntry => {
   const { position, hash, id, action, subject, micros, actor, change } = event
   const payload = [action, subject, micros, actor, ...(change === null ? [] : [change])]

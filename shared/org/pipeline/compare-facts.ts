@@ -171,7 +171,8 @@ type Judgement = { near: readonly NearMemory[]; answers: readonly ComparisonAnsw
  *
  * An answer holds while the memories that it names are unchanged, and every new memory has no more in common with
  * the fact than one that the model has told apart from it: it shares no further word with the fact, and, with an
- * embedder that knows more than words, is no nearer to it.
+ * embedder that knows more than words, is no nearer to it. About one that shares no word the model is asked again: its
+ * words cannot be told apart, as in Chinese, or it is near by its vector alone.
  */
 export class JudgedFacts {
   readonly #judgements = new Map<string, Judgement>()
@@ -204,26 +205,19 @@ export class JudgedFacts {
         toldApart.some(other =>
           this.#isNoNearer(
             fact,
-            memory,
-            other,
-            near.findIndex(({ id }) => id === other.id),
-            rank,
+            { memory, rank },
+            { other, rankOfOther: near.findIndex(({ id }) => id === other.id) },
           ),
         ),
     )
     return holds ? [...judgement.answers] : undefined
   }
 
-  /**
-   * Whether a memory has no more in common with a fact than another, whose rank is `-1` when it is not near any
-   * more.
-   */
+  /** Whether a memory has no more in common with a fact than another, whose rank is `-1` once it is not near. */
   #isNoNearer(
     fact: BatchFact,
-    memory: NearMemory,
-    other: NearMemory,
-    rankOfOther: number,
-    rank: number,
+    { memory, rank }: { memory: NearMemory; rank: number },
+    { other, rankOfOther }: { other: NearMemory; rankOfOther: number },
   ): boolean {
     const words = stemsOf(fact.text)
     const shared = sharedStems(stemsOf(memory.text), words)

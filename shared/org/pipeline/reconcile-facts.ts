@@ -61,15 +61,16 @@ type TurnsInput = { policy: OrgPolicy; turns: readonly TurnRow[] }
 /** How the model is asked. */
 type QuestionMode = { storedOnly?: boolean; judged: JudgedFacts; usesJudged: boolean }
 
-/** From this round on a turn keeps the lane while its model is asked: others would change the memory each time. */
-const firstRoundInside = 4
+/** The rounds from which answers of earlier ones are reused, and from which the model is asked inside the lane. */
+const [laneReusesFrom, outsideReusesFrom, laneAsksFrom] = [2, 3, 4]
 
 /**
  * Settles the first turn, and those after it that do not go on from it. Turns of a team ask their models side by
- * side: inside the lane the questions are made again, and an answer about memories that have not changed is
- * stored already. Where one is missing, the lane is left to ask it, three times. An answer of a round before counts as long as
- * `JudgedFacts` finds that it holds: in the lane from the second round on, outside from the third, since the first
- * two ask about memories that others have just written.
+ * side; inside the lane the questions are made again, and where no stored answer fits, the lane is left to ask:
+ * - round 1: outside all is asked, the lane takes only answers to the very same questions;
+ * - round 2: outside all is asked again, the lane reuses answers that `JudgedFacts` finds to hold;
+ * - round 3: both reuse them; the first two ask about memories that others have just written;
+ * - round 4 and later: the lane asks for what is missing itself, since others would change the memory each time.
  */
 async function settleTurns(
   backend: ReconcileBackend,
@@ -81,9 +82,9 @@ async function settleTurns(
   for (let round = 1; ; round++) {
     if (!input.turns[0]!.pass3) {
       // Only for the answers that it stores: the lane finds them.
-      await decide(backend, input, { judged, usesJudged: round > 2 }, signal)
+      await decide(backend, input, { judged, usesJudged: round >= outsideReusesFrom }, signal)
     }
-    const mode = { storedOnly: round < firstRoundInside, judged, usesJudged: round > 1 }
+    const mode = { storedOnly: round < laneAsksFrom, judged, usesJudged: round >= laneReusesFrom }
     try {
       const lane = { org: input.policy.org, turn: input.turns[0]!.id }
       return await inOrgLane(backend.postgres, lane, signal, inLane =>
@@ -155,10 +156,11 @@ async function loadOrMakeDecisions(
     return known.map(turn => ({ turn, decisions: turn.pass3! }))
   }
   const decided = await decide(backend, input, mode, signal)
-  let end = 0
+  let start = 0
   const made = turns.flatMap((turn): { turn: TurnRow; decisions: Decision[] }[] => {
     const count = turn.pass2!.length
-    const own = decided.slice(end, (end += count))
+    const own = decided.slice(start, start + count)
+    start += count
     return own.length < count ? [] : [{ turn, decisions: withIds(turn, own) }]
   })
   return backend.postgres.transaction(async tx => {

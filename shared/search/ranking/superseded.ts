@@ -20,7 +20,7 @@ const runMax = 8
 const wordsBeforeMin = 2
 const subjectPronouns: ReadonlySet<string> = new Set(wordsOf('subjectPronouns').map(foldText))
 const article = new RegExp(`^(?:${alternativesOf('articles')})$`, 'u')
-/** Words of such a part that are no words of what ended. */
+/** Words that say that something ended ("no longer", "quit"): the older text need not have them. */
 const endingTerms: ReadonlySet<string> = new Set(wordsOf('endingWords').flatMap(termsOf))
 
 /** Whether a question has a term. */
@@ -110,30 +110,36 @@ function firstWordOf(text: string): string | undefined {
   return word === undefined || folded.endsWith(word) ? wordsIn(text)[0] : word
 }
 
-/** Whether two texts differ in one run and have the same words of the question. */
+/**
+ * Whether two texts differ in one run and have the same words of the question. "My gym is on Elm Street", "My gym is on
+ * Oak Avenue": four words before, the runs "elm street" and "oak avenue", none after.
+ */
 function haveOneShape(newer: Compared, older: Compared, isAsked: IsAsked): boolean {
   const { opening } = newer
   if (opening === undefined || opening !== older.opening || subjectPronouns.has(opening))
     return false
-  const one = (newer.words ??= wordsIn(newer.text))
-  const other = (older.words ??= wordsIn(older.text))
-  const shorter = Math.min(one.length, other.length)
+  const newerWords = (newer.words ??= wordsIn(newer.text))
+  const olderWords = (older.words ??= wordsIn(older.text))
+  const isSame = (at: number): boolean => newerWords.at(at) === olderWords.at(at)
+  const shorter = Math.min(newerWords.length, olderWords.length)
   let before = 0
-  while (before < shorter && one[before] === other[before]) before++
+  while (before < shorter && isSame(before)) before++
   const isNote = /^[^:：]{1,30}[:：]/.test(newer.text)
   if (before < (isNote ? 1 : wordsBeforeMin)) return false
   let after = 0
-  while (after < shorter - before && one.at(-1 - after) === other.at(-1 - after)) after++
-  const [mine, theirs] = [one.length - before - after, other.length - before - after]
-  if (Math.min(mine, theirs) < 1 || Math.max(mine, theirs) > runMax || after > before) return false
-  const askedIn = (words: readonly string[]): string[] => termsOf(words.join(' ')).filter(isAsked)
+  while (after < shorter - before && isSame(-1 - after)) after++
+  // More words behind the run than before it: it is whom they are about ("My friend Tom plays the cello").
+  if (after > before) return false
   const runOf = (words: readonly string[]): string[] => words.slice(before, words.length - after)
+  const [newerRun, olderRun] = [runOf(newerWords), runOf(olderWords)]
+  const lengths = [newerRun.length, olderRun.length]
+  if (Math.min(...lengths) < 1 || Math.max(...lengths) > runMax) return false
+  const askedIn = (words: readonly string[]): string[] => termsOf(words.join(' ')).filter(isAsked)
   // Words that both runs have divide two differences: "staging is 5544", "production is 5545".
-  const [myRun, theirRun] = [runOf(one), runOf(other)]
-  if (myRun.some(word => theirRun.includes(word) && !article.test(word))) return false
-  const common = askedIn([...one.slice(0, before), ...one.slice(one.length - after)])
+  if (newerRun.some(word => olderRun.includes(word) && !article.test(word))) return false
+  const common = askedIn(newerWords.toSpliced(before, newerRun.length))
   if (common.length === 0) return false
-  if (askedIn([...myRun, ...theirRun]).some(term => !common.includes(term))) return false
+  if (askedIn([...newerRun, ...olderRun]).some(term => !common.includes(term))) return false
   return newer.speaker === older.speaker || !isPersonal(newer.text)
 }
 
