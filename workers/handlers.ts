@@ -44,10 +44,10 @@ const failOperation = (
 const bulk: JobDefinition<'upload' | 'import'> = {
   async run(backend, { data, signal }) {
     const result = await storeChunk(backend, data, signal)
-    if (typeof result === 'object') return removeEarlierVersion(backend, result)
+    if (result.state === 'removes-earlier') return removeEarlierVersion(backend, result.chunk)
     const { operation, n } = data
-    // The chunk was settled before, or the vault was erased with the file.
-    if (!result) backend.log.info({ operation, chunk: n }, 'bulk.nothing-left')
+    if (result.state === 'nothing-left')
+      backend.log.info({ operation, chunk: n }, 'bulk.nothing-left')
   },
   failedEvent: 'bulk.failed',
   giveUp: failOperation,

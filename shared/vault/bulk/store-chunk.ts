@@ -43,25 +43,29 @@ type StoreChunkBackend = Stores & {
 
 const purgeTimeoutMs = 10_000
 
+/** Nothing is left where the chunk was settled before, its operation cancelled, or its vault cleared or erased. */
+type ChunkResult =
+  | { state: 'stored' | 'nothing-left' }
+  | { state: 'removes-earlier'; chunk: BulkChunk }
+
 /**
  * Stores one chunk of a file. Safe to run any number of times at once: the plan is saved before the first memory
  * is written, all writes use the ids of the plan, and the chunk is settled once.
  *
- * @returns false when the chunk was settled before, its operation was cancelled, or its vault was cleared; the step
- *   itself where it removes the earlier version of a document
+ * @returns the step itself where that removes the earlier version of a document, which is then the caller's to do
  * @throws Refusal `upstream` when embedding fails, `unavailable` when a store is out of reach.
  */
 export async function storeChunk(
   backend: StoreChunkBackend,
   { operation, n }: StepJob,
   signal?: AbortSignal,
-): Promise<boolean | BulkChunk> {
+): Promise<ChunkResult> {
   const { query } = backend.postgres
   const step = await findStep<Omit<BulkChunk, 'retentionDays'>>(query, operation, n)
-  if (!step) return false
+  if (!step) return { state: 'nothing-left' }
   const chunk = { ...step, retentionDays: await findVaultRetention(query, step.vault) }
-  if (chunk.isCancelled && (await cutChunk(backend, chunk))) return false
-  if (chunk.removesEarlier) return chunk
+  if (chunk.isCancelled && (await cutChunk(backend, chunk))) return { state: 'nothing-left' }
+  if (chunk.removesEarlier) return { state: 'removes-earlier', chunk }
   // An expired memory must not count as present.
   if (!(await backend.expiry.purgeExpired(chunk.vault, purgeTimeoutMs))) {
     throw expiredRemain()
@@ -87,7 +91,7 @@ export async function storeChunk(
     })
     await finalizeStoredChunk(backend, chunk, plannedItems)
   })
-  return true
+  return { state: 'stored' }
 }
 
 /** The plan that an earlier run saved, or a new one. */
@@ -146,9 +150,9 @@ async function writeMemories(
 }
 
 /**
- * Decides about items whose id was taken. One that another operation has stored is skipped; one of this
- * operation was written by an earlier run. An id without a document in this vault is another vault's: the next
- * id is tried.
+ * Decides about items whose id was taken, in the plan itself: one that another operation has stored becomes `skip`; one
+ * of this operation was written by an earlier run. An id without a document in this vault is another vault's: the id
+ * becomes `next`; without a next it becomes `skip`.
  *
  * @returns the items to insert under their next id
  */
@@ -173,7 +177,7 @@ async function resolveTakenIds(
   })
 }
 
-/** A live memory of another operation is the same memory: this operation does not count it. */
+/** Changes the plan to `skip` for a live memory of another operation: it is the same one, not counted here. */
 function skipIfStoredByAnother(
   planned: PlannedMemory,
   state: StoredState | undefined,

@@ -182,7 +182,7 @@ async function runLastStep(operation: string): Promise<void> {
     Job<StepJob>,
   ]
   const step = await storeChunk(idle.backend, data)
-  if (typeof step === 'object') await removeEarlierVersion(idle.backend, step)
+  if (step.state === 'removes-earlier') await removeEarlierVersion(idle.backend, step.chunk)
 }
 
 t.test(

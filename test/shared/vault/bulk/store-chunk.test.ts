@@ -341,6 +341,6 @@ t.test('a job whose file was erased has nothing to do', async t => {
   const operation = await vault.upload(linesOf(3))
   const [job] = await jobsOf(operation)
   await backend.postgres.query('delete from long_operations where vault = $1', [vault.vault])
-  t.equal(await storeChunk(backend, job!), false)
+  t.same(await storeChunk(backend, job!), { state: 'nothing-left' })
   t.same(await vault.texts(), [])
 })
