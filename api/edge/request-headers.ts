@@ -13,7 +13,7 @@ const switches = Object.keys(contractDocument.$defs.RequestHeaders!.properties a
 )
 
 /** Judged where the credential is, or of the service itself. */
-const ofCredentials = new Set([
+const credentialHeaders = new Set([
   'x-memory-key',
   'x-memory-user',
   'x-memory-user-from',
@@ -23,7 +23,7 @@ const ofCredentials = new Set([
 ])
 
 /** Misspelt, the vault of the key, or its core, would be opened in place of what is meant. */
-const ofVaults = new Set([
+const vaultHeaders = new Set([
   'x-memory-key',
   'x-memory-user',
   'x-memory-user-from',
@@ -36,11 +36,11 @@ const ofVaults = new Set([
 const comparedNames = switches.filter(name => name !== 'x-session-id')
 
 /**
- * Judges the headers of a request as its fields are judged: those of ours (`X-Memory-…` and the others of
- * `RequestHeaders`), and those that plainly mean a session or a user. Unknown ones are refused by a call that changes
- * something; elsewhere they are noted, but for near misses of those that name a vault, and of all where something is
- * stored. Codex sends `session_id` to providers (codex-rs/core/src/client.rs), so that on model calls a session is
- * meant with `X-` alone.
+ * Judges the headers of a request that have a kind, as its fields are judged. One that the call's contract lacks is
+ * - let through on model calls if a `switch` or without `X-`: Codex sends `session_id` (codex-rs/core/src/client.rs);
+ * - refused by a call that changes something;
+ * - refused by others too if it means a session, nearly names a vault or, unless the call only reads, is any near miss;
+ * - noted otherwise.
  *
  * @throws Refusal `invalid` with the header that was probably meant.
  */
@@ -51,20 +51,21 @@ export function checkHeaders(
 ): void {
   for (const name of Object.keys(req.headers)) {
     const kind = kindOf(name)
-    if (kind === undefined || ofCredentials.has(name) || name === userHeaderName(req.headers))
+    if (kind === undefined || credentialHeaders.has(name) || name === userHeaderName(req.headers))
       continue
-    const isTaken = headers !== undefined && fieldsOf(headers).names.includes(name)
-    if (isTaken || (effect === 'forwards' && (kind === 'switch' || !name.startsWith('x-'))))
+    const isInContract = headers !== undefined && fieldsOf(headers).names.includes(name)
+    if (isInContract || (effect === 'forwards' && (kind === 'switch' || !name.startsWith('x-'))))
       continue
     const meant = meantBy(kind, name)
     const isNearMiss =
       kind === 'session' ||
-      (kind === 'ours' && meant !== undefined && (ofVaults.has(meant) || effect !== 'reads'))
+      (kind === 'ours' && meant !== undefined && (vaultHeaders.has(meant) || effect !== 'reads'))
     if (effect === 'changes' || isNearMiss) throw unknownHeader(name, meant)
     notes.noteIgnored(name)
   }
 }
 
+/** A `switch` is of the contract, one of `ours` `x-memory-…` or a near miss; the others plainly mean a session or user. */
 type Kind = 'switch' | 'ours' | 'session' | 'user'
 
 /** What a header is about; undefined: nothing of ours. */

@@ -77,12 +77,12 @@ async function main(): Promise<number> {
   const name = positionals[0] ?? ''
   const client = Object.hasOwn(clients, name) ? clients[name] : undefined
   const faults = client && positionals.length === 1 ? [] : [`name one client: ${names.join(', ')}`]
-  const { memory: asked = options['tools-only'] ? 'tools' : undefined } = options
-  if (options['tools-only'] && asked !== 'tools')
+  const { memory: askedWay = options['tools-only'] ? 'tools' : undefined } = options
+  if (options['tools-only'] && askedWay !== 'tools')
     faults.push('--tools-only and another --memory exclude each other')
-  if (asked !== undefined && !isWay(asked))
+  if (askedWay !== undefined && !isWay(askedWay))
     faults.push(`--memory must be one of ${ways.join(', ')}`)
-  if (asked === 'plugin' && client && !hasHooks(name))
+  if (askedWay === 'plugin' && client && !hasHooks(name))
     faults.push(`${client.title} has no hooks: --memory must be models or tools`)
   const connection = options.undo
     ? { baseUrl: '', key: '' }
@@ -106,14 +106,14 @@ async function main(): Promise<number> {
       ...client.files(vault, place),
       ...(hasHooks(name) ? hookFiles(name, vault, place) : []),
     ])
-  const why = client.whyNoModels?.(place)
+  const whyNoModels = client.whyNoModels?.(place)
   const canHaveModels = files(unknownVault).some(({ settings }) =>
     settings.some(({ way }) => way === 'models'),
   )
   const way =
-    asked !== undefined && isWay(asked)
-      ? asked
-      : why === undefined && (canHaveModels || !hasHooks(name))
+    askedWay !== undefined && isWay(askedWay)
+      ? askedWay
+      : whyNoModels === undefined && (canHaveModels || !hasHooks(name))
         ? 'models'
         : 'plugin'
   const [key = '', suffix] = connection.key.split(':')
@@ -128,7 +128,7 @@ async function main(): Promise<number> {
     dryRun: options['dry-run'] ?? false,
     yes: options.yes ?? false,
   }
-  if (why !== undefined && !options.undo && asked === undefined) print(why)
+  if (whyNoModels !== undefined && !options.undo && askedWay === undefined) print(whyNoModels)
   try {
     return options.undo ? await undo(run) : await connect(run)
   } catch (error) {
@@ -154,8 +154,8 @@ type Run = {
 /** In place of a key where only the paths and the settings of the files are asked for. */
 const unknownVault: Vault = { baseUrl: '', key: '', rights: 'users' }
 
-/** The file beside which the client's key is kept. */
-const placeOfKey = ({ files }: Run): string => resolveLink(files(unknownVault)[0]!.path)
+/** The file beside which the client's key is saved. */
+const keyPathOf = ({ files }: Run): string => resolveLink(files(unknownVault)[0]!.path)
 
 const ways: readonly Way[] = ['models', 'plugin', 'tools']
 const isWay = (name: string): name is Way => (ways as readonly string[]).includes(name)
@@ -179,27 +179,27 @@ async function connect(run: Run): Promise<number> {
   const wanted: ClientRights = client.hasUsers ? 'users' : 'memory'
   const rights = dryRun ? wanted : await orNothingWritten(findRights(service, wanted))
   if (rights !== wanted) print(warnShared(client))
-  const place = placeOfKey(run)
-  const kept = readClientKey(place, name)
-  const known = kept && isKeyFor(kept, service, rights) ? kept : undefined
-  const changes = plan(run, vaultOf(run, known?.key ?? `<a new key: ${client.title}>`, rights))
-  const open = changes.filter(({ before, after }) => before !== after)
-  for (const change of open) print(`${formatDiff(change)}\n`)
-  if (dryRun) return dryRunEnd(open)
-  const isNew = !known || !(await isLive(run, known))
-  if ((isNew || open.length > 0) && !(await confirm(yes))) return 1
+  const keyPath = keyPathOf(run)
+  const savedKey = readClientKey(keyPath, name)
+  const usableKey = savedKey && isKeyFor(savedKey, service, rights) ? savedKey : undefined
+  const changes = plan(run, vaultOf(run, usableKey?.key ?? `<a new key: ${client.title}>`, rights))
+  const pending = changes.filter(({ before, after }) => before !== after)
+  for (const change of pending) print(`${formatDiff(change)}\n`)
+  if (dryRun) return dryRunEnd(pending)
+  const isNew = !usableKey || !(await isLive(run, usableKey))
+  if ((isNew || pending.length > 0) && !(await confirm(yes))) return 1
   const key = isNew
     ? await orNothingWritten(mintClientKey(service, { name: client.title, rights }))
-    : known
+    : usableKey
   const vault = vaultOf(run, key.key, rights)
   await write(run, vault, async () => {
     if (isNew) await revokeClientKey(key)
   })
   if (isNew) {
-    keepClientKey(place, name, key)
-    if (kept) await revokeClientKey(kept)
+    keepClientKey(keyPath, name, key)
+    if (savedKey) await revokeClientKey(savedKey)
   }
-  report(run, vault, plan(run, vault), isNew || open.length > 0)
+  report(run, vault, plan(run, vault), isNew || pending.length > 0)
   for (const proof of await proveAll(run, vault)) print(proof)
   if (run.way === 'plugin') print(await proveByHook(run, vault))
   return 0
@@ -279,14 +279,15 @@ async function proveEach(
   texts: string[],
 ): Promise<string[]> {
   const formats = files(vault).map(({ format }) => format)
+  // `file` is the position of a file in `client.files`, `at` the path in it.
   const proofs = client.proofs((file, ...at) => formats[file]!.get(texts[file]!, at), vault.rights)
   return await Promise.all(
     proofs.filter(({ kind }) => way === 'models' || kind === 'tools').map(prove),
   )
 }
 
-function dryRunEnd(open: Change[]): number {
-  print(open.length > 0 ? 'Nothing was written (--dry-run).' : 'Nothing is to be changed.')
+function dryRunEnd(pending: Change[]): number {
+  print(pending.length > 0 ? 'Nothing was written (--dry-run).' : 'Nothing is to be changed.')
   return 0
 }
 
@@ -319,16 +320,16 @@ async function undo(run: Run): Promise<number> {
       return []
     }
   })
-  const place = placeOfKey(run)
-  const kept = readClientKey(place, name)
-  if (changes.length === 0 && faults.length === 0 && !kept) {
+  const keyPath = keyPathOf(run)
+  const savedKey = readClientKey(keyPath, name)
+  if (changes.length === 0 && faults.length === 0 && !savedKey) {
     print(`${client.title} is not connected; nothing was changed.`)
     return 0
   }
-  const open = changes.filter(({ before, after }) => before !== after)
-  for (const change of open) print(`${formatDiff(change)}\n`)
-  if (dryRun) return dryRunEnd(open)
-  if (open.length > 0 && !(await confirm(yes))) return 1
+  const pending = changes.filter(({ before, after }) => before !== after)
+  for (const change of pending) print(`${formatDiff(change)}\n`)
+  if (dryRun) return dryRunEnd(pending)
+  if (pending.length > 0 && !(await confirm(yes))) return 1
   if (hasHooks(name)) await sendLeft(name)
   for (const change of changes) applyChange(change)
   for (const { path, after, kept: settings = [] } of changes) {
@@ -336,7 +337,7 @@ async function undo(run: Run): Promise<number> {
     if (settings.length > 0) print(`- ${settings.join(', ')}: as you have set it since`)
   }
   for (const fault of faults) process.stderr.write(`Left as it is: ${fault}\n`)
-  if (kept) await endKey(run, place, kept)
+  if (savedKey) await endKey(run, keyPath, savedKey)
   return faults.length > 0 ? 1 : 0
 }
 
@@ -352,14 +353,14 @@ async function sendLeft(name: string): Promise<void> {
 }
 
 /** Ends the key of a client that is no longer connected, or names it for its owner to end. */
-async function endKey({ name, client }: Run, place: string, kept: ClientKey): Promise<void> {
-  const fault = await revokeClientKey(kept)
-  forgetClientKey(place, name)
-  if (kept.id === undefined) return
+async function endKey({ name, client }: Run, keyPath: string, savedKey: ClientKey): Promise<void> {
+  const fault = await revokeClientKey(savedKey)
+  forgetClientKey(keyPath, name)
+  if (savedKey.id === undefined) return
   print(
     fault === undefined
-      ? `Ended: the key of ${client.title}, ${maskKeys(kept.key)}`
-      : `The key of ${client.title}, ${maskKeys(kept.key)}, still works: ${fault}. End it in the console under Keys, or with DELETE /v1/keys/${kept.id}`,
+      ? `Ended: the key of ${client.title}, ${maskKeys(savedKey.key)}`
+      : `The key of ${client.title}, ${maskKeys(savedKey.key)}, still works: ${fault}. End it in the console under Keys, or with DELETE /v1/keys/${savedKey.id}`,
   )
 }
 

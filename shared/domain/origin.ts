@@ -7,7 +7,7 @@ export const origins = ['person', 'model', 'program', 'import', 'seed', 'reflect
 
 type Origin = (typeof origins)[number]
 
-/** As metadata say it; none of them is trusted more than what the role says. */
+/** The origins that metadata may state, where the role alone would say too much; `person` is not believed there. */
 const saidOrigins: readonly string[] = ['model', 'program', 'import', 'seed'] satisfies Origin[]
 
 /** Says an origin in metadata that say none; a client that fills all fields has no room for it. */

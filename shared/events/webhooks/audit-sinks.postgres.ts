@@ -9,12 +9,12 @@ export type AuditSink = {
   formerSecret: string | null
 }
 
-/** The webhooks that take the audit. A new one is told of each chain what came after the webhook was made. */
-export async function openAuditSinks(query: Query): Promise<AuditSink[]> {
+/** The webhooks that take the audit. Gives a new one a cursor per chain, from the time the webhook was made. */
+export async function listAuditSinks(query: Query): Promise<AuditSink[]> {
   const { rows } = await query<AuditSink>(
     `with sinks as (
        select * from webhooks where disabled_at is null and 'audit.event' = any(events)
-     ), begun as (
+     ), new_cursor as (
        insert into audit_cursors (webhook, chain, position)
        select s.id, c.chain, greatest(
          (select coalesce(max(position), 0) from account_events where account = c.chain and created_at < s.created_at),
@@ -71,14 +71,14 @@ export async function nextAuditEvents(
   return rows
 }
 
-/** Notes an answer of the receiver: of an event that it has taken, or since when it takes none. */
+/** Notes that the receiver took an event, or since when it takes none; the last `where` skips what changes nothing. */
 export async function noteAuditAnswer(
   query: Query,
   webhook: string,
   taken: Pick<ChainedEvent, 'chain' | 'position'> | null,
 ): Promise<void> {
   await query(
-    `with told as (
+    `with moved_cursor as (
        update audit_cursors set position = $3 where webhook = $1 and chain = $2 and position < $3
      )
      update webhooks set failing_since = case when $2::uuid is null then coalesce(failing_since, now()) end

@@ -47,8 +47,8 @@ export async function deliverWebhook(
   if (dueInSeconds > 0) return { snoozeSeconds: dueInSeconds }
   const url = openUrl(backend.seal, webhook, storedUrl)
   const secrets = signingSecrets(backend, delivery)
-  const told = { id, type: event, timestamp: createdAt.toISOString(), data }
-  const attempt = await webhookSender.send({ url, secrets, events: [told] }, signal)
+  const message = { id, type: event, timestamp: createdAt.toISOString(), data }
+  const attempt = await webhookSender.send({ url, secrets, events: [message] }, signal)
   // A send that the end of this process cut off does not count as a try.
   if (attempt.error !== null) signal?.throwIfAborted()
 
@@ -64,8 +64,8 @@ export async function deliverWebhook(
   const { isPending, disabledReason } = await postgres.transaction(async tx => {
     const result = await recordAttempt(tx.query, delivery, outcome)
     if (result.disabledReason) {
-      const event = { account: delivery.account, actor: serviceActor, subject: webhook }
-      await recordAccountEvent(tx, { ...event, action: 'webhook.changed' })
+      const changedEvent = { account: delivery.account, actor: serviceActor, subject: webhook }
+      await recordAccountEvent(tx, { ...changedEvent, action: 'webhook.changed' })
     }
     return result
   })
@@ -90,16 +90,13 @@ const unsentMax = 1_000
  *
  * @returns how many.
  */
-export async function sendMissingDeliveryJobs({
-  postgres,
-  queue,
-}: {
+export async function sendMissingDeliveryJobs(backend: {
   postgres: Postgres
   queue: Queue
 }): Promise<number> {
-  return postgres.transaction(async tx => {
+  return backend.postgres.transaction(async tx => {
     const deliveries = await deliveriesWithoutJob(tx.query, unsentMax)
-    await sendDeliveryJobs(tx, queue, deliveries)
+    await sendDeliveryJobs(tx, backend.queue, deliveries)
     return deliveries.length
   })
 }

@@ -4,7 +4,7 @@ import type { Seal } from '#shared/core/seal.ts'
 import {
   nextAuditEvents,
   noteAuditAnswer,
-  openAuditSinks,
+  listAuditSinks,
   type AuditSink,
   type ChainedEvent,
 } from '#shared/events/webhooks/audit-sinks.postgres.ts'
@@ -36,7 +36,7 @@ export async function tellAudit(
   const isOver = (): boolean => signal?.aborted === true || performance.now() >= until
   const waits = new Map<string, number>()
   do {
-    const sinks = await openAuditSinks(backend.postgres.query)
+    const sinks = await listAuditSinks(backend.postgres.query)
     if (sinks.length === 0) return
     const due = sinks.filter(({ webhook }) => (waits.get(webhook) ?? 0) <= performance.now())
     await Promise.all(

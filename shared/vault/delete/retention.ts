@@ -96,6 +96,7 @@ export async function runRetentionStep(
     const isFirstRun = await settleStep(tx, queue, step, {
       counts: { looked: rows.length, changed: rescheduled.length },
       total,
+      // A retry cannot know which rows an earlier run has changed, so it reports the whole page.
       changes: changesBySession(isRetry ? rows : rescheduled, stored => ({
         stored,
         vectorsOnly: true,
