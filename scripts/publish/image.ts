@@ -1,6 +1,16 @@
-import { closeSync, existsSync, openSync, readdirSync, readFileSync, readSync } from 'node:fs'
+import {
+  closeSync,
+  existsSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
-import type { Built, MissingArtifact } from '#scripts/publish/artifact.ts'
+import { sha256Of, type Built, type MissingArtifact } from '#scripts/publish/artifact.ts'
 import { runTool, type Workshop } from '#scripts/publish/source.ts'
 
 /** Architectures by the names of images, with the machine that the head of an ELF file names. */
@@ -35,7 +45,7 @@ export async function buildImages(
 }
 
 async function buildImage(
-  { source, folder, imageOptions, builderOptions }: Workshop,
+  { source, work, folder, imageOptions, builderOptions }: Workshop,
   architecture: Architecture,
   system: SystemPackage[],
 ): Promise<string> {
@@ -69,8 +79,34 @@ async function buildImage(
   }
   const tar = join(folder, `${name}.tar`)
   await buildah('push', '--format', 'v2s2', tag, `docker-archive:${tar}:memory-vault:${version}`)
+  await settleArchive(tar, work, epoch)
   await runTool('gzip', ['--no-name', tar], { cwd: folder })
   return `${tar}.gz`
+}
+
+/** Takes what names the container of a build out of its archive: the same source gives the same bytes. */
+async function settleArchive(tar: string, work: string, epoch: number): Promise<void> {
+  const folder = mkdtempSync(join(work, 'archive-'))
+  const read = <Content>(name: string): Content =>
+    JSON.parse(readFileSync(join(folder, name), 'utf8')) as Content
+  await runTool('tar', ['-xf', tar, '-C', folder], { cwd: work })
+  type Image = { Config: string; RepoTags: string[]; Layers: string[] }
+  const [{ Layers, ...image }] = read<[Image]>('manifest.json')
+  // The name that it was pushed by: the builder adds those of its own store.
+  const RepoTags = image.RepoTags.slice(0, 1)
+  const settings = read<Record<string, object>>(image.Config)
+  delete settings.container
+  delete settings.container_config
+  const text = JSON.stringify({ ...settings, config: { ...settings.config, Hostname: '' } })
+  const Config = `${sha256Of(Buffer.from(text))}.json`
+  writeFileSync(join(folder, Config), text)
+  writeFileSync(join(folder, 'manifest.json'), JSON.stringify([{ Config, RepoTags, Layers }]))
+  const owner = ['--owner=0', '--group=0', '--numeric-owner', '--mode=644', `--mtime=@${epoch}`]
+  const files = ['manifest.json', Config, ...Layers]
+  await runTool('tar', ['-cf', tar, '--format=gnu', ...owner, '-C', folder, ...files], {
+    cwd: work,
+  })
+  rmSync(folder, { recursive: true })
 }
 
 /** A builder without the base of an architecture may take that of its own. */
