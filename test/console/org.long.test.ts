@@ -315,7 +315,7 @@ story('settings: changed, and the organization removed after typing so', async (
   await picture(page, 'settings')
   t.equal((await admin.get(path)).body.name, 'Acme Works')
   t.equal(await page.title(), 'Settings · Acme Works · Memory Vault')
-  t.notMatch(await page.locator('main').innerText(), /no key for openai: nothing is shared/)
+  t.notMatch(await page.locator('main').innerText(), /has no key for openai/)
   const download = page.waitForEvent('download')
   await press(page, 'Download export')
   const lines = readFileSync(await (await download).path(), 'utf8')

@@ -4,6 +4,7 @@ import { hrefTo } from '#api/console/app/address.ts'
 import { call } from '#api/console/app/api-call.ts'
 import type { Credential } from '#api/console/app/credential.ts'
 import { html, type View } from '#api/console/app/html.ts'
+import { buttonLink } from '#api/console/app/parts/buttons.ts'
 import { useQuery, type QueryState } from '#api/console/app/queries.ts'
 import type { ListedOrganization, ListOrgsAnswer } from '#api/contract/generated/types.ts'
 
@@ -41,9 +42,11 @@ export const teamNotice = ({ org_id, notice }: ListedOrganization): View | null 
   notice === null
     ? null
     : html`<div class="notice stack-tight" role="status">
-        <p><b>Nothing new is shared.</b> ${notice}.</p>
         <p>
-          <a href=${hrefTo('orgs', org_id, 'settings')}>Settings</a> takes a key and another
-          provider or model.
+          <b>Nothing new is shared:</b>
+          ${notice.split(': nothing is shared')[0]!.replace(/^The /, 'the ')}.
         </p>
+        <div class="actions">
+          ${buttonLink(/ no key for /.test(notice) ? 'Add a key' : 'Settings', hrefTo('orgs', org_id, 'settings'))}
+        </div>
       </div>`

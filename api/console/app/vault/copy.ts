@@ -59,7 +59,7 @@ export function Copy(): View {
   }
   return page({
     title: 'Copy to another vault',
-    description: 'Raw memories of the core vault, with their times. This vault does not change.',
+    description: 'What was said outside sessions, with its times. This vault does not change.',
     children: html`<div class="halves copy">
         ${form({ verb: 'See what would be copied', kind: 'main', act: look, children: formFields(fields, set) })}
         <section class="panel stack-tight">

@@ -33,11 +33,9 @@ export function Keys(): View {
       dialogButton('Rotate this key', onClose =>
         renderComponent(RotateForm, { onClose, onMinted }),
       ),
-      dialogButton(
-        'New key with a vault of its own',
-        onClose => renderComponent(MintForm, { onClose, onMinted }),
-        { kind: 'main' },
-      ),
+      dialogButton('New key', onClose => renderComponent(MintForm, { onClose, onMinted }), {
+        kind: 'main',
+      }),
     ],
     children: html`${
       owner

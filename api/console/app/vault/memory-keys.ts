@@ -35,12 +35,12 @@ export function MemoryKeys(): View {
   return html`<div class="stack">
     ${filters(
       textField({
-        label: 'Keys of the user',
+        label: 'Find a user’s keys',
         type: 'search',
         value: user,
         onValue: setUser,
         maxlength: 256,
-        placeholder: 'your id, whole',
+        placeholder: 'the user’s id',
       }),
     )}
     ${editableList(list, {
@@ -50,10 +50,6 @@ export function MemoryKeys(): View {
       main: keyView,
       actions: key => !key.current && keyActions(key, onReplaced, list.refetch),
     })}
-    ${
-      askedUser === '' &&
-      html`<p class="quiet">Those of your users stand here by their ids, ended ones too.</p>`
-    }
     ${secretView}
   </div>`
 }

@@ -190,7 +190,7 @@ const examplesView = (isBegun: boolean, say: (message: string) => void): View =>
     </li>
     <li class="panel stack-tight">
       <h2>3. Ask</h2>
-      <p class="quiet">Memory gives the model what answers; the cards on the right show it.</p>
+      <p class="quiet">Memory gives the model what answers; “What was recalled” shows it.</p>
       ${button('Ask where you live', () => say(examples[1]))}
     </li>
   </ol>`
@@ -290,7 +290,7 @@ async function askNoModel(
   const answer =
     context === null
       ? 'A model would be given nothing from memory with this message.'
-      : `A model would be given ${pluralize(memories.length, 'memory', 'memories')} with this message, on the right.`
+      : `A model would be given ${pluralize(memories.length, 'memory', 'memories')} with this message.`
   show({ given: givenOf(prepared), confidence, answer })
   if (canWrite()) {
     await client.call('POST /v1/memory/ingest', {

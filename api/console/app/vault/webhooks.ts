@@ -100,9 +100,7 @@ function WebhookRow({ webhook, onChanged }: Omit<Props, 'onSecret'>): View {
     query: { limit: 1 },
   })
   return row(
-    html`<p class="row-title">
-        ${webhook.url} ${webhookState(webhook)} ${lastWords(last.answer?.items[0])}
-      </p>
+    html`<p class="row-title">${webhook.url} ${webhookState(webhook, last.answer?.items[0])}</p>
       <p class="quiet">
         ${webhook.description && `${webhook.description} · `}
         ${webhook.events.map(event => eventLabels[event]).join(', ')}
@@ -124,11 +122,6 @@ const testButton = ({ id, url }: Webhook, onDone: () => void): View =>
     onDone,
     done: 'A test is on its way.',
   })
-
-/** What came of the latest message; green only when it was taken. */
-const lastWords = (last: WebhookDelivery | undefined): View | undefined =>
-  last &&
-  chip(`last: ${states[last.state][0]}`, states[last.state][1], formatDateTime(last.created_at))
 
 type Draft = { url: string; description: string; events: readonly WebhookEvent[] }
 type FormProps = { onClose: () => void; onCreated: (secret: string) => void }
@@ -163,12 +156,22 @@ const offReasons = {
   gone: 'off: it answered 410',
 }
 
-/** Whether messages go to a webhook, and whether they arrive. */
-function webhookState({ active, disabled_reason, failing_since }: Webhook): View {
+/**
+ * Whether messages go to a webhook, and what came of the latest; green only when it was taken.
+ *
+ * @param last its latest message
+ */
+function webhookState(
+  { active, disabled_reason, failing_since: since }: Webhook,
+  last?: WebhookDelivery,
+): View {
   if (!active) return chip(offReasons[disabled_reason ?? 'owner'], 'bad')
-  return failing_since === null
-    ? chip('on')
-    : chip(`failing since ${formatRelativeTime(failing_since)}`, 'busy')
+  if (since === null)
+    return last ? chip(`last: ${states[last.state][0]}`, states[last.state][1]) : chip('on')
+  const tried = last?.tries.at(-1)
+  const why = tried ? (tried.status ?? `no answer (${tried.error})`) : 'failing'
+  const next = last?.next_try ? `, next try ${formatRelativeTime(last.next_try)}` : ''
+  return chip(`${why}${next}`, 'busy', `Failing since ${formatDateTime(since)}`)
 }
 
 type Props = { webhook: Webhook; onChanged: () => void; onSecret: (secret: string) => void }
