@@ -73,7 +73,6 @@ function TraceList(): View {
   const query = { ...filled(asked), ...(owner && scope), limit: 30 } as Partial<ListTracesQuery>
   const list = usePages('GET /v1/traces', { query })
   const isFiltered = Object.entries(others).some(([, value]) => value !== '') || chosen !== ''
-  const close = (): void => setFields({ ...fields, open: '' })
   const openBeside = (event: MouseEvent, { trace_id: id, user }: TraceSummary): void => {
     if (event.ctrlKey || event.metaKey || event.shiftKey || !hasRoomFor()) return
     event.preventDefault()
@@ -130,6 +129,7 @@ function TraceList(): View {
       })}
       <div class=${open === '' ? '' : 'with-pane'}>
         <div class="stack">
+          ${list.items.length > 0 && html`<div class="heads" aria-hidden="true">${line('', ['User', 'Model or kind', 'Recalled', 'Took', 'Cost', 'When'], 'line-call')}</div>`}
           ${editableList(list, {
             what: 'the calls',
             empty: isFiltered
@@ -142,7 +142,7 @@ function TraceList(): View {
             main: item => summaryView(item, open.startsWith(item.trace_id), openBeside),
           })}
         </div>
-        ${open !== '' && renderComponent(CallPane, { open, onClose: close, key: open })}
+        ${open !== '' && renderComponent(CallPane, { open, onClose: () => setFields({ ...fields, open: '' }), key: open })}
       </div>`,
   })
 }
@@ -226,12 +226,12 @@ function summaryView(
     }
     ${rest && html`<span class="quiet">${rest}</span>`}`,
     [
-      html`${user && chip(user, 'user', 'User')} ${session && chip(session, 'accent', 'Session')}`,
+      (user || session) &&
+        html`${user && chip(user, 'user', 'User')} ${session && chip(session, 'accent', 'Session')}`,
       model ?? wayNames[way],
       !isException(item) && outcomeWords(item),
-      html`<span title=${latencyWords(latency)}
-        >${latency.total === null ? '' : formatMs(latency.total)}</span
-      >`,
+      latency.total !== null &&
+        html`<span title=${latencyWords(latency)}>${formatMs(latency.total)}</span>`,
       costWords(item),
       timeView(at, formatRelativeTime(at), formatDateTime(at)),
     ],
