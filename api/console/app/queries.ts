@@ -187,12 +187,14 @@ type PageItem<Name extends Route> =
 export function usePages<Name extends PagesRoute>(
   route: Name,
   request: EndpointRequest<Name>,
+  pagesAtOnce?: number,
 ): PagedList<PageItem<Name>> {
   const user = useVaultUser()
   return usePagedList(
     (cursor, signal) =>
       call(route, withCursor(request, cursor), signal, user) as Promise<CursorPage<PageItem<Name>>>,
     [JSON.stringify(request), user],
+    pagesAtOnce,
   )
 }
 

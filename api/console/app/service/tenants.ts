@@ -4,6 +4,7 @@ import { call, filled } from '#api/console/app/api-call.ts'
 import {
   formatCompact,
   formatCount,
+  formatDateTime,
   formatShortDay,
   formatUtcDay,
   pluralize,
@@ -128,26 +129,26 @@ function tenantStatus(tenant: Tenant): string {
   return `${holdings.join(', ')}; ${active}, since ${formatShortDay(created_at)}`
 }
 
-type Filters = { state: OperationState | '' | 'open'; kind: string }
-
 /**
  * Operations of all tenants, or of one: their progress, never their content.
  *
  * @param id of the account of a tenant
  */
 export function ServiceOperations({ id }: { id: string | undefined }): View {
-  const { fields, of } = useFields<Filters>({ state: id ? '' : 'open', kind: '' })
-  const kind = useDebounced(fields.kind.trim())
-  const list = usePages('GET /v1/operator/operations', {
-    query: filled({
-      limit: 50,
-      state: fields.state === 'open' ? '' : fields.state,
-      kind,
-      account_id: id,
-    }),
-  })
+  const first = (id ? '' : 'open') as OperationState | '' | 'open'
+  const { fields, of } = useFields({ state: first, kind: '' })
+  const { state, kind } = fields
+  const isOpen = state === 'open'
+  const asked = { limit: isOpen ? 200 : 50, state: isOpen ? '' : state, kind, account_id: id }
+  // What is open is seldom among the newest: as many are looked through as are read in a moment.
+  const request = { query: filled(asked) }
+  const list = usePages('GET /v1/operator/operations', request, isOpen ? 5 : 1)
+  const end = list.loadMore
+    ? `, back to ${formatDateTime(list.items.at(-1)?.created_at ?? new Date())}; “Show more” looks further`
+    : ', all there are'
+  const seen = `${pluralize(list.items.length, 'piece')} of work${end}`
   const isShown = ({ state, status }: ServiceOperation): boolean =>
-    fields.state !== 'open' || state !== 'done' || (status ?? 0) >= 500
+    !isOpen || state !== 'done' || (status ?? 0) >= 500
   return page({
     title: 'Operations of the service',
     description: id
@@ -160,26 +161,23 @@ export function ServiceOperations({ id }: { id: string | undefined }): View {
         ...of('state'),
         choices: [['open', 'not finished or failed'], ...stateChoices],
       }),
-      textField({
+      selectField({
         label: 'Kind',
-        type: 'search',
         ...of('kind'),
-        maxlength: 64,
-        placeholder: 'ingest',
+        choices:
+          ' ingest edit upload import transfer graft clear delete-ids expire commit reembed retention'
+            .split(' ')
+            .map(kind => [kind, kind || 'all'] as const),
       }),
     )}
     ${editableList(
       { ...list, items: list.items.filter(isShown) },
       {
         what: 'operations',
-        empty: list.loadMore
-          ? ['None among the newest', 'There are older ones to look through.']
-          : [
-              'No operations',
-              fields.state === 'open'
-                ? 'Nothing waits, and nothing has failed.'
-                : 'Nothing matches.',
-            ],
+        empty: [
+          isOpen ? 'Nothing waits, and nothing has failed' : 'No operations',
+          isOpen || list.loadMore ? `Looked through: ${seen}.` : 'Nothing matches.',
+        ],
         key: ({ operation_id }) => operation_id,
         main: operationView,
       },
