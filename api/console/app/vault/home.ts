@@ -6,7 +6,7 @@ import {
   formatUtcDay,
   pluralize,
 } from '#api/console/app/format.ts'
-import { html, renderComponent, type Children, type View } from '#api/console/app/html.ts'
+import { html, renderComponent, type View } from '#api/console/app/html.ts'
 import { buttonLink } from '#api/console/app/parts/buttons.ts'
 import { figure, page, section } from '#api/console/app/parts/frame.ts'
 import { emptyNote, queryView, row, rows } from '#api/console/app/parts/notes.ts'
@@ -14,7 +14,13 @@ import { stackedBars } from '#api/console/app/parts/stacked-bars.ts'
 import { useCall } from '#api/console/app/queries.ts'
 import { fullness, usedOf } from '#api/console/app/vault/budget.ts'
 import { Overview } from '#api/console/app/vault/overview.ts'
-import type { AccountAnswer, AccountUser, CallDay } from '#api/contract/generated/types.ts'
+import { summaryView } from '#api/console/app/vault/traces.ts'
+import type {
+  AccountAnswer,
+  AccountUser,
+  CallDay,
+  ListTracesAnswer,
+} from '#api/contract/generated/types.ts'
 
 const dayMs = 24 * 3_600_000
 
@@ -36,27 +42,26 @@ export function Home(): View {
 
 const homeView = (account: AccountAnswer): View =>
   html`${renderComponent(Attention, {})} ${renderComponent(Figures, { account })}
-  ${section(
-    'Calls by what they came to',
-    callsChart(account.calls_by_day),
-    html`<a href=${hrefTo('traces')}>Calls</a>`,
-  )}`
+  ${section('Calls by outcome', callsChart(account.calls_by_day))} ${renderComponent(Newest, {})}`
 
-/** Calls of a day, in all and of these without an answer. */
-const callsOf = (day: CallDay | undefined): { all: number; failed: number } =>
-  day === undefined
-    ? { all: 0, failed: 0 }
-    : {
-        all: day.given + day.nothing + day.without_memory + day.failed + day.other,
-        failed: day.failed,
-      }
+/** The newest calls; what failed is red. */
+function Newest(): View {
+  const calls = useCall('GET /v1/traces', { query: { account: true, limit: 5 } })
+  const show = ({ items }: ListTracesAnswer): View =>
+    rows(items.map(item => [item.trace_id, row(summaryView(item))]))
+  const link = html`<a href=${hrefTo('traces')}>Calls</a>`
+  return section('Newest calls', queryView(calls, 'the calls', show), link)
+}
+
+const callsOf = (day: CallDay | undefined): number =>
+  day ? day.given + day.nothing + day.without_memory + day.failed + day.other : 0
 
 function Figures({ account }: { account: AccountAnswer }): View {
   const { users, users_new_7_days, users_active_7_days, calls_by_day } = account
   const now = Date.now()
   const month = `${isoDay(now).slice(0, 7)}-01`
   const report = useCall('GET /v1/account/usage/report', { query: { start: month, limit: 1 } })
-  const dayOf = (at: number) => callsOf(calls_by_day.find(({ day }) => day === isoDay(at)))
+  const dayOf = (at: number) => calls_by_day.find(({ day }) => day === isoDay(at))
   const [today, yesterday] = [dayOf(now), dayOf(now - dayMs)]
   return html`<dl class="figures">
     ${figure(
@@ -65,12 +70,12 @@ function Figures({ account }: { account: AccountAnswer }): View {
       html`<a href=${hrefTo('people')}>${`+${formatCount(users_new_7_days)} in 7 days`}</a>`,
     )}
     ${figure('Vaults with calls', formatCount(users_active_7_days), 'in the last 7 days')}
-    ${figure('Calls today', formatCount(today.all), `yesterday ${formatCount(yesterday.all)}`)}
+    ${figure('Calls today', formatCount(callsOf(today)), `yesterday ${formatCount(callsOf(yesterday))}`)}
     ${figure(
       'Without an answer',
-      formatCount(today.failed),
+      formatCount(today?.failed ?? 0),
       html`<a href=${`${hrefTo('traces')}?status=failed`}
-        >${`today; yesterday ${formatCount(yesterday.failed)}`}</a
+        >${`today; yesterday ${formatCount(yesterday?.failed ?? 0)}`}</a
       >`,
     )}
     ${figure(
@@ -102,7 +107,7 @@ function callsChart(days: readonly CallDay[]): View {
     const href = `${hrefTo('traces')}?since=${isoDay(at)}&until=${isoDay(at)}`
     bars.push({ label: formatUtcDay(at), counts, href })
   }
-  const all = days.reduce((sum, day) => sum + callsOf(day).all, 0)
+  const all = days.reduce((sum, day) => sum + callsOf(day), 0)
   const failed = days.reduce((sum, day) => sum + day.failed, 0)
   const summary = `${pluralize(all, 'call')} in ${pluralize(bars.length, 'day')}, ${formatCount(failed)} of them failed`
   return stackedBars({ bars, series: outcomes, summary })
@@ -126,34 +131,28 @@ function Attention(): View | null {
   const faults = (models.answer?.providers ?? []).flatMap(({ provider, fault }) =>
     fault !== undefined && ownKeys.includes(provider) ? [fault] : [],
   )
-  const items: [key: string, words: Children, link: View][] = [
-    ...(ofAll ? faultsIn(ofAll.message, ownKeys) : faults).map(
-      (words): [string, Children, View] => [words, words, pageLink('providers', 'Model providers')],
-    ),
+  const pieces = pluralize(failed.answer?.items.length ?? 0, 'piece')
+  const items = [
+    ...(ofAll ? faultsIn(ofAll.message, ownKeys) : faults).map(words => toMend(words, 'providers')),
     ...(users.answer?.items ?? [])
       .filter(({ budget }) => budget && fullness(budget) >= budgetWarning)
       .map(budgetItem),
-    ...(failed.answer && failed.answer.items.length > 0
-      ? ([
-          [
+    ...(failed.answer?.items.length
+      ? [
+          toMend(
+            `${failed.answer.has_more ? 'More than ' : ''}${pieces} of work failed`,
             'operations',
-            `${failed.answer.has_more ? 'More than ' : ''}${pluralize(failed.answer.items.length, 'piece')} of work failed`,
-            pageLink('operations', 'Failed work'),
-          ],
-        ] as [string, Children, View][])
+          ),
+        ]
       : []),
     ...(webhooks.answer?.webhooks ?? [])
       .filter(({ active }) => !active)
-      .map(({ id, url }): [string, Children, View] => [
-        id,
-        `No events are sent to ${url}: it is switched off`,
-        pageLink('webhooks', 'Webhooks'),
-      ]),
+      .map(({ url }) => toMend(`No events are sent to ${url}: it is switched off`, 'webhooks')),
   ]
   if (items.length === 0) return null
   return section(
     'Needs attention',
-    rows(items.map(([key, words, link]) => [key, row(html`<p>${words}</p>`, link)])),
+    rows(items.map(([words, link]) => [words, row(html`<p>${words}</p>`, link)])),
   )
 }
 
@@ -164,17 +163,16 @@ const faultsIn = (message: string, ownKeys: readonly string[]): string[] =>
     .split('; ')
     .filter(words => ownKeys.some(name => words.startsWith(name)))
 
-const pageLink = (path: string, name: string): View => buttonLink(name, hrefTo(path))
+type ToMend = [words: string, link: View]
 
-function budgetItem({
-  key_id: key,
-  external_id: user,
-  budget,
-}: AccountUser): [string, Children, View] {
-  const isUsedUp = fullness(budget!) >= 1
-  return [
-    key,
-    `${user} has used ${isUsedUp ? 'all' : 'most'} of their budget: ${usedOf(budget!)}`,
-    buttonLink('Open', hrefTo('people', encodeURIComponent(user)), { about: user }),
-  ]
+const pages = { providers: 'Model providers', operations: 'Failed work', webhooks: 'Webhooks' }
+
+const toMend = (words: string, path: keyof typeof pages): ToMend => [
+  words,
+  buttonLink(pages[path], hrefTo(path)),
+]
+
+function budgetItem({ external_id: about, budget }: AccountUser): ToMend {
+  const words = `${about} has used ${fullness(budget!) >= 1 ? 'all' : 'most'} of their budget: ${usedOf(budget!)}`
+  return [words, buttonLink('Open', hrefTo('people', encodeURIComponent(about)), { about })]
 }

@@ -199,10 +199,10 @@ function OpenById(): View {
 }
 
 /** A call in a line: what was asked, the answer or what went wrong, and what it took. */
-function summaryView(
+export function summaryView(
   item: TraceSummary,
-  isOpen: boolean,
-  openBeside: (event: MouseEvent, item: TraceSummary) => void,
+  isOpen = false,
+  openBeside?: (event: MouseEvent, item: TraceSummary) => void,
 ): View {
   const { trace_id: id, created_at: at, way, model, user, session_id: session } = item
   const { question, answer, readable, error, latency } = item
@@ -219,7 +219,7 @@ function summaryView(
             href=${traceHref(id, user)}
             aria-current=${isOpen ? 'true' : undefined}
             aria-label=${`${title}: ${about}, ${formatDateTime(at)}`}
-            onClick=${(event: MouseEvent) => openBeside(event, item)}
+            onClick=${(event: MouseEvent) => openBeside?.(event, item)}
             >${title}</a
           >`
         : html`<b title="Its words are of a vault that this key does not open.">${title}</b>`
