@@ -111,8 +111,9 @@ function loginLinks(router: Router, backend: ApiBackend): void {
   router.post(`${path}/links`, async ctx => {
     await authenticate(ctx, backend)
     const { key, mode } = readMemoryKey(ctx)
-    const { hours = 1 } = Object(await readJson(ctx, 'small')) as { hours?: unknown }
-    if (!isLinkHours(hours)) throw new Refusal('invalid', 'hours is a number from 1 to 168')
+    const { hours = 1, ...others } = Object(await readJson(ctx, 'small')) as { hours?: unknown }
+    if (!isLinkHours(hours) || Object.keys(others).length > 0)
+      throw new Refusal('invalid', 'A link takes hours, a number from 1 to 168, and nothing else')
     const secret = await keepLink(backend, mode === 'on' ? key : `${key}:${mode}`, hours)
     ctx.status = 201
     ctx.body = { path: `/console#/open/${secret}` }

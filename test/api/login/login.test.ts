@@ -207,6 +207,8 @@ t.test('a link waits for an hour, or for as many as are asked for', async t => {
       body: JSON.stringify(body),
     })
   for (const hours of [0, 169, '2', null]) t.equal((await make({ hours })).status, 400, `${hours}`)
+  for (const other of [{ hour: 2 }, { hours: 2, days: 3 }, [2]])
+    t.equal((await make(other)).status, 400, 'a misspelt or unknown field makes no link')
   for (const [body, seconds] of [
     [{}, 3_600],
     [{ hours: 168 }, 604_800],
