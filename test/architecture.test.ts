@@ -46,7 +46,7 @@ const owners: Record<string, (string | RegExp)[]> = {
   undici: [
     'shared/models/',
     'shared/events/webhooks/',
-    'api/oauth/provider.ts',
+    'api/oauth/client-documents.ts',
     'scripts/lab/bench/ab/',
     'scripts/lab/bench/proxy/',
     'scripts/lab/prove/',

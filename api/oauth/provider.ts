@@ -1,13 +1,7 @@
-import { createPrivateKey, hkdfSync, type JsonWebKey } from 'node:crypto'
-import type { Agent } from 'undici'
-import type { MasterKey } from '#shared/core/config.ts'
-import {
-  publicLookup,
-  requirePublicUrl,
-  type AddressPolicy,
-} from '#shared/events/webhooks/ssrf-guard.ts'
 import type { Configuration, KoaContextWithOIDC, Provider } from 'oidc-provider'
 import type { ApiBackend } from '#api/edge/api-backend.ts'
+import { createDocumentFetch } from '#api/oauth/client-documents.ts'
+import { cookieKeys, signingKeys } from '#api/oauth/derived-keys.ts'
 import { errorPage, pagePolicy } from '#api/oauth/pages.ts'
 import { createOAuthStore, type StoreBackend } from '#api/oauth/store.ts'
 import { applicationScopes, isApplicationActive } from '#shared/access/applications.postgres.ts'
@@ -250,48 +244,4 @@ function isNativeRedirect(uri: string): boolean {
   const url = URL.canParse(uri) ? new URL(uri) : undefined
   if (url?.protocol !== 'http:') return url !== undefined && url.protocol !== 'https:'
   return /^(?:localhost|127\.0\.0\.1|\[::1\])$/.test(url.hostname)
-}
-
-const derive = ({ key }: MasterKey, purpose: string): Buffer =>
-  Buffer.from(hkdfSync('sha256', key, '', `memory-vault oauth ${purpose} v1`, 32))
-
-/** How an Ed25519 seed is wrapped in PKCS #8. */
-const pkcs8 = Buffer.from('302e020100300506032b657004220420', 'hex')
-
-/** Signs cookies. Every process has the same ones, also after a restart; the first master key signs, the others still verify. */
-const cookieKeys = (masterKeys: readonly MasterKey[]): string[] =>
-  masterKeys.map(key => derive(key, 'cookies').toString('base64url'))
-
-/** The key set that the provider requires. Tokens are opaque and no ID token is issued: it signs nothing. */
-const signingKeys = (masterKeys: readonly MasterKey[]): JsonWebKey[] =>
-  masterKeys.map(master => {
-    const der = Buffer.concat([pkcs8, derive(master, 'signature')])
-    const key = createPrivateKey({ key: der, format: 'der', type: 'pkcs8' })
-    return { ...key.export({ format: 'jwk' }), alg: 'Ed25519', use: 'sig' }
-  })
-
-const documentTimeoutMs = 2_500
-
-/**
- * Fetches metadata documents of clients (draft-ietf-oauth-client-id-metadata-document): from public addresses only,
- * whatever a name resolves to, without redirects. The provider bounds them to 5 KiB and 2.5 s.
- */
-function createDocumentFetch(
-  policy: AddressPolicy,
-): (url: string | URL, init?: RequestInit) => Promise<Response> {
-  let dispatcher: Promise<Agent> | undefined
-  const open = async () => {
-    const { Agent } = await import('undici')
-    return new Agent({
-      connect: { timeout: documentTimeoutMs, lookup: publicLookup(policy) },
-      headersTimeout: documentTimeoutMs,
-      bodyTimeout: documentTimeoutMs,
-      keepAliveTimeout: 1,
-    })
-  }
-  return async (url, init) => {
-    const { fetch } = await import('undici')
-    const options = { ...init, redirect: 'manual', dispatcher: await (dispatcher ??= open()) }
-    return (await fetch(requirePublicUrl(String(url), policy), options as never)) as never
-  }
 }

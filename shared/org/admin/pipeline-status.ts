@@ -61,7 +61,7 @@ export async function pipelineNotices(
 }
 
 function missingKeyNotice(
-  { providers }: { postgres: Postgres; config: Pick<Config, 'providers'> }['config'],
+  { providers }: Pick<Config, 'providers'>,
   keys: readonly ProviderKeyRow[],
   { processorProvider: provider }: Pick<OrgRow, 'processorProvider'>,
 ): string | null {

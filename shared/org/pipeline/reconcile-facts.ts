@@ -142,13 +142,15 @@ async function decideAndApply(
   }
 }
 
+type TurnDecisions = { turn: TurnRow; decisions: Decision[] }
+
 /** The decisions of the first turns, stored ones or new ones. Turns that are deleted meanwhile are left out. */
 async function loadOrMakeDecisions(
   backend: ReconcileBackend,
   input: TurnsInput,
   mode: QuestionMode,
   signal: AbortSignal,
-): Promise<{ turn: TurnRow; decisions: Decision[] }[]> {
+): Promise<TurnDecisions[]> {
   const { turns } = input
   const undecided = turns.findIndex(({ pass3 }) => !pass3)
   if (undecided !== 0) {
@@ -157,14 +159,14 @@ async function loadOrMakeDecisions(
   }
   const decided = await decide(backend, input, mode, signal)
   let start = 0
-  const made = turns.flatMap((turn): { turn: TurnRow; decisions: Decision[] }[] => {
+  const made = turns.flatMap((turn): TurnDecisions[] => {
     const count = turn.pass2!.length
     const own = decided.slice(start, start + count)
     start += count
     return own.length < count ? [] : [{ turn, decisions: withIds(turn, own) }]
   })
   return backend.postgres.transaction(async tx => {
-    const saved: { turn: TurnRow; decisions: Decision[] }[] = []
+    const saved: TurnDecisions[] = []
     for (const { turn, decisions } of made) {
       const locked = await lockTurn(tx, turn.id)
       if (!locked) continue

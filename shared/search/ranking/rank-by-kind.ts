@@ -16,7 +16,7 @@ import { textTests } from '#shared/search/ranking/text-tests.ts'
 import { tuned } from '#shared/search/tuned.ts'
 
 /** Factor of the relevance of every further row of one day, so that rows of many days are found. */
-const sameDayFactors: Partial<Record<QuestionKind, number>> = { ...tuned.kinds, preference: 1 }
+const sameDayFactors: Partial<Record<QuestionKind, number>> = tuned.sameDay
 
 const DAY_MS = 86_400_000
 
@@ -33,7 +33,7 @@ export function rankByKind<Row extends ScoredRow>(
     const day = Math.floor(row.at / DAY_MS)
     const before = rowsOfDay.get(day) ?? 0
     rowsOfDay.set(day, before + 1)
-    const factor = wantsPreference && isPreference(row) ? tuned.kinds.preference : 1
+    const factor = wantsPreference && isPreference(row) ? tuned.preference.stated : 1
     return { ...row, relevance: row.relevance * factor * sameDayFactor ** before }
   })
   return weighted.sort((one, other) => other.relevance - one.relevance || other.at - one.at)

@@ -34,11 +34,7 @@ function fieldFilter(test: Test): Filter<MemoryDocument> {
   const path = paths[field] ?? field
   if (op === 'in') return { [path]: { $in: [...test.values] } }
   if (op === 'exists') return { [path]: field === 'session' ? { $ne: '' } : { $exists: true } }
-  return {
-    [path]: {
-      [`$${op}`]: field === 'time' ? new Date(test.value) : test.value,
-    },
-  }
+  return { [path]: { [`$${op}`]: field === 'time' ? new Date(test.value) : test.value } }
 }
 
 /** Metadata are stored as terms such as `floor=3` and `agent_id="porter"`: see `metadataTerms`. */

@@ -122,11 +122,8 @@ export class MemoryStore {
     ids: readonly string[],
     further: Filter<MemoryDocument> = {},
   ): Promise<EmbeddedMemory[]> {
-    const named = {
-      ...partitionFilter(scope, partition, space),
-      ...further,
-      _id: { $in: [...ids] },
-    }
+    const inPart = partitionFilter(scope, partition, space)
+    const named = { ...inPart, ...further, _id: { $in: [...ids] } }
     const rows = await findDocuments(this.#memories, named, {
       projection: embeddedMemoryProjection(space),
       hint: idIndex,

@@ -22,8 +22,8 @@ type ExportQuery = {
 }
 
 /**
- * Streams all memories of a vault, or those that meet a condition, sources before the reflections that cover them. Every memory that exists from
- * beginning to end is included once.
+ * Streams all memories of a vault, or those that meet a condition, sources before the reflections that cover them.
+ * Every memory that exists from beginning to end is included once.
  *
  * @throws Refusal `conflict` when the vault was cleared during the export; `unavailable`.
  */
