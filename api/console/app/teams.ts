@@ -43,8 +43,9 @@ export const teamNotice = ({ org_id, notice }: ListedOrganization): View | null 
     ? null
     : html`<div class="notice stack-tight" role="status">
         <p>
-          <b>Nothing new is shared:</b>
-          ${notice.split(': nothing is shared')[0]!.replace(/^The /, 'the ')}.
+          <b>Nothing new is shared:</b> ${notice
+            .split(': nothing is shared')[0]!
+            .replace(/^The /, 'the ')}.
         </p>
         <div class="actions">
           ${buttonLink(/ no key for /.test(notice) ? 'Add a key' : 'Settings', hrefTo('orgs', org_id, 'settings'))}
