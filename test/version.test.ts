@@ -24,7 +24,7 @@ t.test('the service, the packages and the pages have one version', t => {
     ['api/client/open-webui/memory_vault.py', /^version: (.+)$/m],
     ['api/client/dify/manifest.yaml', /^version: (.+)$/m],
     ['api/client/README.md', /memory-vault-client-(.+)\.tgz/],
-    ['api/console/app/vault/connect/clients.json', /memory-vault-client-(.+?)\.tgz/],
+    ['api/client/programs/programs.json', /memory-vault-client-(.+?)\.tgz/],
     ['scripts/deploy/README.md', /memory-vault:(\S+) \./],
     ['api/guides/connect-an-sdk.md', /memory-vault-client-(.+)\.tgz/],
     ['CHANGELOG.md', /^## \[(\d.+)\] - \d{4}-\d\d-\d\d$/m],

@@ -11,6 +11,9 @@ const root = new URL('../../', import.meta.url)
 const sharedSources = [
   'api/client/adapters/long-texts.ts',
   'api/client/client.ts',
+  'api/client/programs/config-texts.ts',
+  'api/client/programs/programs.ts',
+  'api/client/programs/snippets.ts',
   'shared/core/dates.ts',
   'shared/core/errors.ts',
   'shared/core/refusals.ts',
@@ -26,6 +29,7 @@ const stopWordsModule = [
 
 /** Tables as modules: not all browsers import JSON. */
 const tables = [
+  'api/client/programs/programs.json',
   'shared/search/words/stem.json',
   ...globSync('api/console/app/**/*.json', { cwd: fileURLToPath(root) }),
 ].map(file => {
@@ -135,5 +139,7 @@ const rewriteImports = (text: string): string =>
             ? `${before}'${servedPath(name)}'`
             : whole,
     )
+    // A table beside a module that is not the console's.
+    .replaceAll(/(from '\.\/[\w-]+\.json)'/g, "$1.js'")
     .replace(/ with \{ type: 'json' \}/g, '')
     .replace(/^\/\/# sourceMappingURL=.*$/m, '')

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { createInterface } from 'node:readline/promises'
+import type { ClientRights } from '#api/client/programs/programs.ts'
 import { exitWithUsage, parseCommand } from '#scripts/command-line.ts'
 import {
   applyChange,
@@ -10,14 +11,7 @@ import {
   resolveLink,
   type Change,
 } from '#scripts/clients/connect/change.ts'
-import type {
-  Client,
-  ClientRights,
-  ConfigFile,
-  Place,
-  Vault,
-  Way,
-} from '#scripts/clients/connect/client.ts'
+import type { Client, ConfigFile, Place, Vault, Way } from '#scripts/clients/connect/client.ts'
 import {
   findRights,
   forgetClientKey,
@@ -28,10 +22,16 @@ import {
   revokeClientKey,
   type ClientKey,
 } from '#scripts/clients/connect/client-key.ts'
-import { clients } from '#scripts/clients/connect/clients.ts'
+import {
+  clients,
+  configFiles,
+  notesFor,
+  proofsOf,
+  whyNoModels,
+} from '#scripts/clients/connect/clients.ts'
 import { FormatError } from '#scripts/clients/connect/formats/file-format.ts'
 import { formatDiff, maskKeys } from '#scripts/clients/connect/diff.ts'
-import { hasHooks, hookCommand, hookFiles, hookNotes } from '#scripts/clients/connect/hook-files.ts'
+import { hookCommand, hookFiles, hookNotes } from '#scripts/clients/connect/hook-files.ts'
 import { prove } from '#scripts/clients/connect/prove.ts'
 import { proveHooks } from '#scripts/clients/connect/prove-hooks.ts'
 import { listWaiting, sendWaiting, spoolFolder } from '#scripts/hooks/spool.ts'
@@ -82,8 +82,8 @@ async function main(): Promise<number> {
     faults.push('--tools-only and another --memory exclude each other')
   if (askedWay !== undefined && !isWay(askedWay))
     faults.push(`--memory must be one of ${ways.join(', ')}`)
-  if (askedWay === 'plugin' && client && !hasHooks(name))
-    faults.push(`${client.title} has no hooks: --memory must be models or tools`)
+  if (askedWay === 'plugin' && client && !client.hooks)
+    faults.push(`${client.name} has no hooks: --memory must be models or tools`)
   const connection = options.undo
     ? { baseUrl: '', key: '' }
     : resolveConnection(
@@ -103,17 +103,17 @@ async function main(): Promise<number> {
   }
   const files = (vault: Vault): ConfigFile[] =>
     joinByPath([
-      ...client.files(vault, place),
-      ...(hasHooks(name) ? hookFiles(name, vault, place) : []),
+      ...configFiles(client, vault, place),
+      ...(client.hooks ? hookFiles(name, vault, place) : []),
     ])
-  const whyNoModels = client.whyNoModels?.(place)
+  const noModels = whyNoModels(client, place)
   const canHaveModels = files(unknownVault).some(({ settings }) =>
     settings.some(({ way }) => way === 'models'),
   )
   const way =
     askedWay !== undefined && isWay(askedWay)
       ? askedWay
-      : whyNoModels === undefined && (canHaveModels || !hasHooks(name))
+      : noModels === undefined && (canHaveModels || !client.hooks)
         ? 'models'
         : 'plugin'
   const [key = '', suffix] = connection.key.split(':')
@@ -128,7 +128,7 @@ async function main(): Promise<number> {
     dryRun: options['dry-run'] ?? false,
     yes: options.yes ?? false,
   }
-  if (whyNoModels !== undefined && !options.undo && askedWay === undefined) print(whyNoModels)
+  if (noModels !== undefined && !options.undo && askedWay === undefined) print(noModels)
   try {
     return options.undo ? await undo(run) : await connect(run)
   } catch (error) {
@@ -176,20 +176,20 @@ function joinByPath(files: readonly ConfigFile[]): ConfigFile[] {
 
 async function connect(run: Run): Promise<number> {
   const { name, client, service, dryRun, yes } = run
-  const wanted: ClientRights = client.hasUsers ? 'users' : 'memory'
+  const wanted: ClientRights = client.users === 'named' ? 'users' : 'memory'
   const rights = dryRun ? wanted : await orNothingWritten(findRights(service, wanted))
   if (rights !== wanted) print(warnShared(client))
   const keyPath = keyPathOf(run)
   const savedKey = readClientKey(keyPath, name)
   const usableKey = savedKey && isKeyFor(savedKey, service, rights) ? savedKey : undefined
-  const changes = plan(run, vaultOf(run, usableKey?.key ?? `<a new key: ${client.title}>`, rights))
+  const changes = plan(run, vaultOf(run, usableKey?.key ?? `<a new key: ${client.name}>`, rights))
   const pending = changes.filter(({ before, after }) => before !== after)
   for (const change of pending) print(`${formatDiff(change)}\n`)
   if (dryRun) return dryRunEnd(pending)
   const isNew = !usableKey || !(await isLive(run, usableKey))
   if ((isNew || pending.length > 0) && !(await confirm(yes))) return 1
   const key = isNew
-    ? await orNothingWritten(mintClientKey(service, { name: client.title, rights }))
+    ? await orNothingWritten(mintClientKey(service, { name: client.name, rights }))
     : usableKey
   const vault = vaultOf(run, key.key, rights)
   await write(run, vault, async () => {
@@ -217,8 +217,8 @@ async function proveByHook({ name, env, suffix }: Run, { baseUrl, key }: Vault):
   })
 }
 
-const warnShared = ({ title }: Client): string =>
-  `Everybody who uses this ${title} shares the vault of this key: it is not the key of the account, and only that makes keys that open a vault for each user.`
+const warnShared = ({ name }: Client): string =>
+  `Everybody who uses this ${name} shares the vault of this key: it is not the key of the account, and only that makes keys that open a vault for each user.`
 
 /** The key as the client gets it. */
 const vaultOf = ({ service, suffix }: Run, key: string, rights: ClientRights): Vault => ({
@@ -273,14 +273,8 @@ const proveAll = (run: Run, vault: Vault): Promise<string[]> =>
   )
 
 /** Calls the service with what stands in the texts of the files. */
-async function proveEach(
-  { client, files, way }: Run,
-  vault: Vault,
-  texts: string[],
-): Promise<string[]> {
-  const formats = files(vault).map(({ format }) => format)
-  // `file` is the position of a file in `client.files`, `at` the path in it.
-  const proofs = client.proofs((file, ...at) => formats[file]!.get(texts[file]!, at), vault.rights)
+async function proveEach({ client, way }: Run, vault: Vault, texts: string[]): Promise<string[]> {
+  const proofs = proofsOf(client, texts, vault)
   return await Promise.all(
     proofs.filter(({ kind }) => way === 'models' || kind === 'tools').map(prove),
   )
@@ -297,13 +291,13 @@ function report(
   written: Change[],
   isChanged: boolean,
 ): void {
-  if (!isChanged) print(`${client.title} was connected already; nothing was changed.`)
+  if (!isChanged) print(`${client.name} was connected already; nothing was changed.`)
   for (const { path, original } of isChanged ? written : []) {
     if (original === undefined) continue
     const backup = original === null ? '' : `; as it was: ${backupPath(path)}`
     print(`Written: ${path}${backup}`)
   }
-  const notes = [...client.notes(vault), ...(way === 'plugin' ? hookNotes(name) : [])]
+  const notes = [...notesFor(client, vault), ...(way === 'plugin' ? hookNotes(name) : [])]
   for (const note of notes) print(`- ${note}`)
 }
 
@@ -323,14 +317,14 @@ async function undo(run: Run): Promise<number> {
   const keyPath = keyPathOf(run)
   const savedKey = readClientKey(keyPath, name)
   if (changes.length === 0 && faults.length === 0 && !savedKey) {
-    print(`${client.title} is not connected; nothing was changed.`)
+    print(`${client.name} is not connected; nothing was changed.`)
     return 0
   }
   const pending = changes.filter(({ before, after }) => before !== after)
   for (const change of pending) print(`${formatDiff(change)}\n`)
   if (dryRun) return dryRunEnd(pending)
   if (pending.length > 0 && !(await confirm(yes))) return 1
-  if (hasHooks(name)) await sendLeft(name)
+  if (client.hooks) await sendLeft(name)
   for (const change of changes) applyChange(change)
   for (const { path, after, kept: settings = [] } of changes) {
     print(after === null ? `Removed: ${path}` : `Restored: ${path}`)
@@ -359,8 +353,8 @@ async function endKey({ name, client }: Run, keyPath: string, savedKey: ClientKe
   if (savedKey.id === undefined) return
   print(
     fault === undefined
-      ? `Ended: the key of ${client.title}, ${maskKeys(savedKey.key)}`
-      : `The key of ${client.title}, ${maskKeys(savedKey.key)}, still works: ${fault}. End it in the console under Keys, or with DELETE /v1/keys/${savedKey.id}`,
+      ? `Ended: the key of ${client.name}, ${maskKeys(savedKey.key)}`
+      : `The key of ${client.name}, ${maskKeys(savedKey.key)}, still works: ${fault}. End it in the console under Keys, or with DELETE /v1/keys/${savedKey.id}`,
   )
 }
 

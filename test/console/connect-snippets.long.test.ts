@@ -3,7 +3,8 @@ import { cpSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import t from 'tap'
-import { connectedClients } from '#api/console/app/vault/connect/snippets.ts'
+import { programs as allPrograms } from '#api/client/programs/programs.ts'
+import { snippetsOf } from '#api/client/programs/snippets.ts'
 import { buildKey, startJobWorkers } from '#test/support/start/api.ts'
 import { installPackage } from '#test/support/start/installed-package.ts'
 import { providerKey } from '#test/support/doubles/model-provider.ts'
@@ -42,12 +43,11 @@ const frameworksInPython = /from memory_vault\.adapters/
 const inPython = 'import setup; exec(open(__import__("sys").argv[1]).read())'
 
 const programs = await Promise.all(
-  Object.entries(connectedClients).flatMap(([name, { kind, snippets }]) =>
-    (kind === 'Frameworks' ? ['TypeScript', 'Python'] : []).map(async language => {
+  Object.entries(allPrograms).flatMap(([name, program]) =>
+    (program.kind === 'Frameworks' ? ['TypeScript', 'Python'] : []).map(async language => {
       const key = await buildKey(backend)
-      const found = snippets({ url: base, key, rights: 'memory' }).find(
-        one => one.file === language,
-      )
+      const place = { url: base, key, rights: 'memory' } as const
+      const found = snippetsOf(program, place).find(one => one.file === language)
       const file = `${folder}/${name}.${language === 'Python' ? 'py' : 'ts'}`
       if (found) writeFileSync(file, found.text)
       return { name, language, file, text: found?.text }

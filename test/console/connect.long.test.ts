@@ -1,7 +1,8 @@
 import t from 'tap'
 import { createTestClient } from '#test/support/start/api.ts'
 import { look, openTab, plainHost, press, signIn, visit } from '#test/console/browser.ts'
-import { connectedClients } from '#api/console/app/vault/connect/snippets.ts'
+import { programs } from '#api/client/programs/programs.ts'
+import { snippetsOf } from '#api/client/programs/snippets.ts'
 import { respondJson } from '#test/support/doubles/model-provider/answers.ts'
 import { startModelProvider } from '#test/support/doubles/model-provider.ts'
 import { startConsole } from '#test/console/console.ts'
@@ -35,9 +36,12 @@ test('connect: the key is hidden on the page, and copied whole', async (t, { pag
   await field.fill('python langg')
   await field.press('Enter')
   const shown = page.locator('figure', { hasText: 'memory-vault-client/langgraph' }).locator('pre')
-  const { snippets } = connectedClients.langgraph!
   const place = { url: base, key: 'mk_…', rights: 'memory' } as const
-  t.equal(await shown.textContent(), snippets(place)[0]!.text, 'comments and empty lines too')
+  t.equal(
+    await shown.textContent(),
+    snippetsOf(programs.langgraph!, place)[0]!.text,
+    'comments and empty lines too',
+  )
   t.match(new URL(page.url()).hash, '#/connect?client=langgraph')
   await look(t, page, 'connect-langgraph')
   await field.fill('nothing of this name')

@@ -1,38 +1,28 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import t from 'tap'
-import { connectedClients } from '#api/console/app/vault/connect/snippets.ts'
+import { programs } from '#api/client/programs/programs.ts'
+import { snippetsOf } from '#api/client/programs/snippets.ts'
 import { MemoryVaultApi } from '#api/client/n8n/MemoryVaultApi.credentials.ts'
-import { clients } from '#scripts/clients/connect/clients.ts'
+import { clients, configFiles, notesFor } from '#scripts/clients/connect/clients.ts'
+import { guideRow } from '#test/support/checks/guide-row.ts'
 
 const place = { url: 'http://127.0.0.1:3000', key: 'mk_0123456789abcdef', rights: 'users' } as const
+const guide = 'api/guides/agents.md'
 
-/** Programs that the console and `npm run connect` both know, by the console's name. */
-const connectNames: Record<string, string> = {
-  'claude-code': 'claude-code',
-  codex: 'codex',
-  'gemini-cli': 'gemini',
-  opencode: 'opencode',
-  cursor: 'cursor',
-  vscode: 'vscode',
-  'open-webui': 'open-webui',
-  librechat: 'librechat',
-}
-
-for (const [name, connectName] of Object.entries(connectNames)) {
-  t.test(`${name}: the console shows what npm run connect writes`, t => {
-    const snippets = connectedClients[name]!.snippets(place)
-    const files = clients[connectName]!.files(
-      { baseUrl: place.url, key: place.key, rights: place.rights },
-      { env: {}, home: '/nowhere', platform: 'linux', configDir: undefined, cwd: '/nowhere' },
-    )
-    // That of LibreChat ends with what a person puts into its librechat.yaml, which the command prints.
-    const printed = snippets.slice(files.length).map(({ text }) => text)
-    const notes = clients[connectName]!.notes({
-      baseUrl: place.url,
-      key: place.key,
-      rights: place.rights,
+for (const client of Object.values(clients)) {
+  t.test(`${client.name}: the console shows what npm run connect writes`, t => {
+    const snippets = snippetsOf(client, place)
+    const vault = { baseUrl: place.url, key: place.key, rights: place.rights }
+    const files = configFiles(client, vault, {
+      env: {},
+      home: '/nowhere',
+      platform: 'linux',
+      configDir: undefined,
+      cwd: '/nowhere',
     })
-    for (const text of printed) t.ok(notes.join('').includes(text), text)
+    // That of LibreChat ends with what a person puts into its librechat.yaml, which the command prints.
+    const notes = notesFor(client, vault).join('')
+    for (const { text } of snippets.slice(files.length)) t.ok(notes.includes(text), text)
     for (const [index, { format, settings }] of files.entries()) {
       const { text } = snippets[index]!
       for (const { at, value } of settings) {
@@ -46,8 +36,21 @@ for (const [name, connectName] of Object.entries(connectNames)) {
   })
 }
 
+t.test('the guide for agents has the row of each client', t => {
+  const agents = Object.values(clients).filter(({ seen }) => seen)
+  const isRow = (line: string): boolean => agents.some(({ name }) => line.startsWith(`| ${name} |`))
+  const rows = agents.map(guideRow)
+  const lines = readFileSync(guide, 'utf8').split('\n')
+  const head = lines.findIndex(line => line.startsWith('|---')) + 1
+  const others = lines.slice(head).filter(line => !isRow(line))
+  const written = [...lines.slice(0, head), ...rows, ...others]
+  if (process.env.ROWS === 'write') writeFileSync(guide, written.join('\n'))
+  else t.same(lines, written, 'ROWS=write writes them')
+  t.end()
+})
+
 t.test('SDKs and clients: the console shows the programs that the pages run', t => {
-  const programs = (page: string, language: string): string[] =>
+  const programsOf = (page: string, language: string): string[] =>
     [
       ...readFileSync(page, 'utf8').matchAll(new RegExp(`\`\`\`${language}\n([^]*?)\`\`\``, 'g')),
     ].map(([, text]) =>
@@ -62,24 +65,24 @@ t.test('SDKs and clients: the console shows the programs that the pages run', t 
     )
   const blocks = new Set([
     ...['connect-an-sdk', 'frameworks', 'users'].flatMap(name =>
-      programs(`api/guides/${name}.md`, 'ts'),
+      programsOf(`api/guides/${name}.md`, 'ts'),
     ),
-    ...programs('api/client/README.md', 'ts'),
-    ...programs('api/client/python/README.md', 'python'),
+    ...programsOf('api/client/README.md', 'ts'),
+    ...programsOf('api/client/python/README.md', 'python'),
   ])
   // What reads no variable of the environment needs no import for it.
   const isRun = (text: string) => blocks.has(text) || blocks.has(`import os\n${text}`)
-  for (const [name, { kind, snippets }] of Object.entries(connectedClients)) {
-    if (name === 'curl' || !['SDKs by base URL', 'Clients'].includes(kind)) continue
-    for (const { file, text } of snippets(place)) t.ok(isRun(text), `${name}: ${file}`)
+  for (const [id, program] of Object.entries(programs)) {
+    if (id === 'curl' || !['SDKs by base URL', 'Clients'].includes(program.kind!)) continue
+    for (const { file, text } of snippetsOf(program, place)) t.ok(isRun(text), `${id}: ${file}`)
   }
   t.end()
 })
 
 t.test('frameworks: each adapter has an entry, and settings are those of the packages', t => {
-  const texts = Object.values(connectedClients)
+  const texts = Object.values(programs)
     .filter(({ kind }) => kind === 'Frameworks')
-    .flatMap(({ snippets }) => snippets(place))
+    .flatMap(program => snippetsOf(program, place))
     .map(({ text }) => text)
   const all = texts.join('\n')
   const { exports } = JSON.parse(readFileSync('api/client/package.json', 'utf8')) as {

@@ -1,11 +1,11 @@
 import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import type { ClientRights } from '#api/client/programs/programs.ts'
 import {
   backupFolder,
   closeBackupFolder,
   openBackupFolder,
 } from '#scripts/clients/connect/change.ts'
-import type { ClientRights } from '#scripts/clients/connect/client.ts'
 import { explain } from '#scripts/clients/connect/prove.ts'
 import { writePrivateFile } from '#scripts/private-file.ts'
 import { networkFault } from '#scripts/service-connection.ts'

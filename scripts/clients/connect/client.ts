@@ -1,5 +1,48 @@
-import type { FileFormat, Path, Value } from '#scripts/clients/connect/formats/file-format.ts'
-import type { Proof } from '#scripts/clients/connect/prove.ts'
+import { join } from 'node:path'
+import type { ClientRights, Program, ProgramFile, Value } from '#api/client/programs/programs.ts'
+import type { FileFormat, Path } from '#scripts/clients/connect/formats/file-format.ts'
+
+/** Folders, of which the first counts whose variable is set: `~/a`, `$VARIABLE/a`, or `.` where the command runs. */
+export type Folders = readonly string[]
+
+/** A configuration file, on the disk. */
+export type ClientFile = ProgramFile & {
+  /** Default: those of the client. */
+  folders?: Folders
+  /** The first that is there counts; where none is, the last is made. */
+  names: string[]
+  /** A command of the client that writes its tools. */
+  shell?: string
+  /** The settings to call the service with; `beside`: the tools are at `/mcp` of `url`. */
+  proof: { url?: string; key?: string; tools?: string }
+}
+
+/** What a client starts when something happens in it. */
+export type ClientHooks = {
+  /** Where it is not the folder of the client. */
+  folder?: string
+  file: string
+  events: { start: string; prompt: string; ends: string[] }
+  /** What stands at each event, with `{command}`; without it `file` is a plug-in. */
+  entry?: Value
+  /** The version of its form that the file has to name. */
+  version?: number
+  notes?: string[]
+}
+
+/** A program that can be connected, as the table of programs has it. */
+export type Client = Omit<Program, 'files'> & {
+  /** What the command calls it; default: its id. */
+  commandName?: string
+  /** Its own folders, for each system where they differ; a system that is missing is as Linux. */
+  folders: Folders | { linux: Folders; darwin: Folders; win32: Folders }
+  files: ClientFile[]
+  hooks?: ClientHooks
+  /** The file that says whether it is signed in with ChatGPT, so that its model calls reach no other provider. */
+  chatGptLogin?: { file: string; note: string }
+  /** Which version was seen to work; without it a client has no row in the guide for agents. */
+  seen?: string
+}
 
 /** Where a client keeps its configuration. */
 export type Place = {
@@ -11,9 +54,6 @@ export type Place = {
   /** Where the command runs. */
   cwd: string
 }
-
-/** What a client's key may do: `memory` for a program of one person, `users` for one that names its users. */
-export type ClientRights = 'memory' | 'users'
 
 /** The service and the key that a client uses, and what the key may do; no slash at the end. */
 export type Vault = { baseUrl: string; key: string; rights: ClientRights }
@@ -40,34 +80,13 @@ export type ConfigFile = {
   written?: Setting[]
 }
 
-/** Reads a value back from a file that was written; undefined where there is none. */
-type ReadBack = (file: number, ...at: string[]) => unknown
-
-/** A program that can be connected: the files it reads and the settings they get. */
-export type Client = {
-  title: string
-  /** It serves several people: its key is one for users, whom it names by X-Memory-User. */
-  hasUsers?: true
-  files(vault: Vault, place: Place): ConfigFile[]
-  /** Why its model calls cannot go through the service, as things are; undefined where they can. */
-  whyNoModels?(place: Place): string | undefined
-  /** Calls to the service with what stands in the files. */
-  proofs(read: ReadBack, rights: ClientRights): Proof[]
-  /** What a person has to know or do besides; `rights` are those of the key that was written. */
-  notes(vault: Vault): string[]
+/** The path of the first folder whose variable is set. */
+export function findFolder(folders: Folders, { env, home, cwd }: Place): string {
+  const known: Place['env'] = { '~': home, '.': cwd }
+  for (const folder of folders) {
+    const [start = '', ...names] = folder.split('/')
+    const found = known[start] ?? env[start.slice(1)]
+    if (found !== undefined) return join(found, ...names)
+  }
+  throw new Error(`No folder of ${folders.join(', ')} is known`)
 }
-
-/** The header that carries a Memory Key next to a provider's own. */
-export const memoryHeader = 'X-Memory-Key'
-
-/** The name that the service has in the clients' files. */
-export const serverName = 'memory'
-
-export const bearer = (key: string): { Authorization: string } => ({
-  Authorization: `Bearer ${key}`,
-})
-export const mcpUrl = ({ baseUrl }: Vault): string => `${baseUrl}/mcp`
-
-/** Marks the settings that send model calls through the service. */
-export const modelSettings = (settings: Setting[]): Setting[] =>
-  settings.map(setting => ({ ...setting, way: 'models' }))

@@ -5,16 +5,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { vaultClient } from '#api/client/client.ts'
+import { clients } from '#scripts/clients/connect/clients.ts'
 import { nameRepository } from '#scripts/hooks/repository.ts'
-
-/** The events with which a program tells of a prompt and of the end of its turn. */
-type Events = { prompt: string; ends: string[] }
-
-const events: Readonly<Record<string, Events>> = {
-  gemini: { prompt: 'BeforeAgent', ends: ['AfterAgent'] },
-  cursor: { prompt: 'beforeSubmitPrompt', ends: ['afterAgentResponse', 'stop'] },
-}
-const usual: Events = { prompt: 'UserPromptSubmit', ends: ['Stop'] }
 
 type Proved = {
   client: string
@@ -41,7 +33,7 @@ export async function proveHooks({ client, command, baseUrl, key, env }: Proved)
   const marker = randomUUID().slice(0, 8)
   // A turn of a session that was stored before is not stored again.
   const [first, second] = [randomUUID(), randomUUID()]
-  const { prompt: promptEvent, ends } = events[client] ?? usual
+  const { prompt: promptEvent, ends } = clients[client]!.hooks!.events
   const run = (hook_event_name: string, session_id: string, fields: object): Promise<string> =>
     runShell(command, {
       folder,

@@ -1,33 +1,30 @@
+import type { ClientRights } from '#api/client/programs/programs.ts'
 import { networkFault } from '#scripts/service-connection.ts'
 
 /** A call to the service with what stands in the client's files. */
 export type Proof = {
-  kind: 'memory' | 'users' | 'tools'
+  kind: ClientRights | 'tools'
   url: string
   headers: Record<string, string>
 }
 
-/** Makes the proof that memory answers at a base URL, which may end in an API's version. */
-export const memoryProof = (baseUrl: unknown, headers: unknown): Proof => ({
-  kind: 'memory',
-  url: `${String(baseUrl).replace(/\/v1(?:beta)?$/, '')}/v1/memory/stats`,
-  headers: headers as Proof['headers'],
+/**
+ * Makes the proof that memory answers at a base URL, which may end in an API's version. A key for users opens no vault
+ * without a user, so models are listed with it.
+ */
+export const memoryProof = (baseUrl: unknown, key: string, rights: ClientRights): Proof => ({
+  kind: rights,
+  url: `${String(baseUrl).replace(/\/v1(?:beta)?$/, '')}/v1/${rights === 'users' ? 'models' : 'memory/stats'}`,
+  headers: { 'X-Memory-Key': key },
 })
 
-/** Makes the proof that a key for users is known at a base URL: it opens no vault without a user. */
-export const usersProof = (baseUrl: unknown, headers: unknown): Proof => ({
-  kind: 'users',
-  url: `${String(baseUrl).replace(/\/v1(?:beta)?$/, '')}/v1/models`,
-  headers: headers as Proof['headers'],
-})
-
-/** Makes the proof that an MCP server answers, from the names that clients give its address and headers. */
+/** Makes the proof that an MCP server answers, from the names that clients give its address and headers, or its key. */
 export function toolsProof(server: unknown): Proof {
-  const { url, httpUrl, headers, http_headers } = (server ?? {}) as Record<string, unknown>
+  const { url, httpUrl, headers, http_headers, key } = (server ?? {}) as Record<string, unknown>
   return {
     kind: 'tools',
     url: String(url ?? httpUrl),
-    headers: (headers ?? http_headers) as Proof['headers'],
+    headers: (headers ?? http_headers ?? { Authorization: `Bearer ${key}` }) as Proof['headers'],
   }
 }
 

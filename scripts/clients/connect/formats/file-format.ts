@@ -1,5 +1,4 @@
-/** A value of a configuration file. */
-export type Value = string | number | boolean | Value[] | { [name: string]: Value }
+import type { Value } from '#api/client/programs/programs.ts'
 
 /** Names that lead to a value, from the top of a file. */
 export type Path = readonly string[]

@@ -1,9 +1,9 @@
+import { tomlText } from '#api/client/programs/config-texts.ts'
 import {
   FormatError,
   lineEnd,
   type FileFormat,
   type Path,
-  type Value,
 } from '#scripts/clients/connect/formats/file-format.ts'
 
 /**
@@ -32,10 +32,7 @@ export const toml: FileFormat = {
       throw new FormatError(`${at.join('.')} is not written as a table of its own`)
     }
     const texts = statements.map(statement => statement.text)
-    const written = (isTable ? writeTable(at, value) : writeEntry([at[0]!, value])).replaceAll(
-      '\n',
-      end,
-    )
+    const written = tomlText(at, value).replaceAll('\n', end)
     if (first !== -1) texts.splice(first, last - first + 1, written)
     else if (isTable) texts.push(text === '' ? '' : end, written)
     else texts.splice(statements.findLastIndex(({ isTop }) => isTop) + 1, 0, written)
@@ -137,18 +134,3 @@ function readValue(text: string): unknown {
 
 const unquote = (raw: string): string =>
   raw.startsWith('"') ? (JSON.parse(raw) as string) : raw.slice(1, -1)
-
-const writeName = (one: string): string => (/^[\w-]+$/.test(one) ? one : JSON.stringify(one))
-
-const writeValue = (value: Value): string =>
-  typeof value === 'object' && !Array.isArray(value)
-    ? `{ ${Object.entries(value)
-        .map(([key, inner]) => `${writeName(key)} = ${writeValue(inner)}`)
-        .join(', ')} }`
-    : JSON.stringify(value)
-
-const writeEntry = ([key, value]: [string, Value]): string =>
-  `${writeName(key)} = ${writeValue(value)}\n`
-
-const writeTable = (at: Path, value: Value): string =>
-  [`[${at.map(writeName).join('.')}]\n`, ...Object.entries(value).map(writeEntry)].join('')

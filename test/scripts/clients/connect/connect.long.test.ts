@@ -44,10 +44,8 @@ for (const client of Object.keys(clients)) {
     t.notMatch(first.out + first.error, key, 'the key is masked')
     const connected = filesOf(folder)
     const made = keyOf(folder, client)
-    t.match(await activeKeys(), [
-      { id: made.id, name: clients[client]!.title, rights: made.rights },
-    ])
-    t.equal(made.rights, clients[client]!.hasUsers ? 'users' : 'memory')
+    t.match(await activeKeys(), [{ id: made.id, name: clients[client]!.name, rights: made.rights }])
+    t.equal(made.rights, clients[client]!.users === 'named' ? 'users' : 'memory')
     t.equal((await createTestClient(base, made.key).get('/v1/account/policy')).status, 403)
     for (const name of Object.keys(before[client]!)) {
       t.match(connected[name], made.key)

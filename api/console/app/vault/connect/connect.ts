@@ -11,12 +11,13 @@ import { faultNote } from '#api/console/app/parts/notes.ts'
 import { useAction, useCall, useRefresh } from '#api/console/app/queries.ts'
 import { traceHref } from '#api/console/app/vault/traces.ts'
 import {
-  connectedClients,
   kinds,
+  notesOf,
+  programs,
   type ClientRights,
-  type ConnectedClient,
-  type Snippet,
-} from '#api/console/app/vault/connect/snippets.ts'
+  type Program,
+} from '#api/client/programs/programs.ts'
+import { snippetsOf, type Snippet } from '#api/client/programs/snippets.ts'
 import type { TraceSummary } from '#api/contract/generated/types.ts'
 
 const noClient = { client: 'openai' }
@@ -25,7 +26,7 @@ const noClient = { client: 'openai' }
 export function Connect(): View {
   const { fields, setFields } = useAddress(noClient)
   const [words, setWords] = useState('')
-  const name = Object.hasOwn(connectedClients, fields.client) ? fields.client : noClient.client
+  const name = Object.hasOwn(programs, fields.client) ? fields.client : noClient.client
   return page({
     title: 'Connect',
     description: 'Paste one of these, and what is said there is remembered here.',
@@ -52,43 +53,46 @@ export function Connect(): View {
           ${matching(words).length === 0 && 'None of this name: “Any program” and “Any MCP client” take the rest.'}
         </p>
       </div>
-      ${renderComponent(ClientView, { ...connectedClients[name]!, key: name })}
+      ${renderComponent(ProgramView, { program: programs[name]!, key: name })}
     </div>`,
   })
 }
 
 /** Those whose name, group or snippets have all the words; `Python` finds what has a snippet in Python. */
-function matching(words: string): [id: string, client: ConnectedClient][] {
+function matching(words: string): [id: string, program: Program][] {
   const wanted = words.toLowerCase().split(/\s+/)
-  return Object.entries(connectedClients).filter(([, { name, kind, snippets }]) => {
-    const files = snippets({ url: '', key: '', rights: 'memory' }).map(({ file }) => file)
-    const text = [name, kind, ...files].join(' ').toLowerCase()
-    return wanted.every(word => text.includes(word))
+  return Object.entries(programs).filter(([, program]) => {
+    const files = snippetsOf(program, { url: '', key: '', rights: 'memory' }).map(
+      ({ file }) => file,
+    )
+    const text = [program.name, program.kind, ...files].join(' ').toLowerCase()
+    return program.kind && wanted.every(word => text.includes(word))
   })
 }
 
 function group(kind: (typeof kinds)[number], words: string, current: string): View | false {
-  const found = matching(words).filter(([, client]) => client.kind === kind)
+  const found = matching(words).filter(([, program]) => program.kind === kind)
   return (
     found.length > 0 &&
     html`<div key=${kind}>
       <p class="places-name">${kind}</p>
       <ul>
-        ${found.map(([id, client]) => clientLink(id, client, id === current))}
+        ${found.map(([id, program]) => programLink(id, program.name, id === current))}
       </ul>
     </div>`
   )
 }
 
-const clientLink = (id: string, client: ConnectedClient, isCurrent: boolean): View =>
+const programLink = (id: string, name: string, isCurrent: boolean): View =>
   html`<li key=${id}>
     <a href=${`${hrefTo('connect')}?client=${id}`} aria-current=${isCurrent ? 'true' : undefined}
-      >${client.name}</a
+      >${name}</a
     >
   </li>`
 
-/** A client, with a key of its own: that of this tab, which may speak for the account, is copied nowhere. */
-function ClientView({ name, snippets, notes, users }: ConnectedClient): View {
+/** A program, with a key of its own: that of this tab, which may speak for the account, is copied nowhere. */
+function ProgramView({ program }: { program: Program }): View {
+  const { name, users } = program
   const credential = currentCredential()!
   const [made, setMade] = useState<MadeKey>()
   const action = useAction()
@@ -97,7 +101,7 @@ function ClientView({ name, snippets, notes, users }: ConnectedClient): View {
   const place = { url: location.origin, rights } as const
   const masked = key === undefined ? 'mk_…' : maskKey({ key })
   const isHidden = key === undefined || hasClipboard
-  const shown = snippets({ ...place, key: masked })
+  const shown = snippetsOf(program, { ...place, key: masked })
   const act = async (): Promise<void> => setMade(await mintFor(name, rights, credential))
   return section(
     name,
@@ -118,7 +122,7 @@ function ClientView({ name, snippets, notes, users }: ConnectedClient): View {
       }
       ${key !== undefined && !isHidden && html`<p class="notice">The key stands here this one time: copy it now. Without https a browser may refuse to copy it by itself.</p>`}
       ${made?.id !== undefined && renderComponent(FirstCall, { id: made.id, name })}
-      ${snippets({ ...place, key: key ?? '' }).map((snippet, index) =>
+      ${snippetsOf(program, { ...place, key: key ?? '' }).map((snippet, index) =>
         snippetView(snippet, isHidden ? shown[index]!.text : snippet.text, key !== undefined),
       )}
       <ul class="connect-notes quiet">
@@ -127,7 +131,7 @@ function ClientView({ name, snippets, notes, users }: ConnectedClient): View {
             >X-Memory-Sessions: core</code
           >${' with it.'}
         </li>
-        ${notes.map(note => html`<li key=${note}>${note}</li>`)}
+        ${notesOf(program, 'console', rights).map(note => html`<li key=${note}>${note}</li>`)}
         ${
           key !== undefined &&
           isHidden &&
