@@ -26,11 +26,10 @@ export type KeyAccess = {
   budgets: Budgets
 }
 
+type KeyStores = { postgres: Postgres; seal: Seal }
+
 /** Opens what looks keys up and counts their use. */
-export function createKeyAccess(
-  { postgres, seal }: { postgres: Postgres; seal: Seal },
-  log: Log,
-): KeyAccess {
+export function createKeyAccess({ postgres, seal }: KeyStores, log: Log): KeyAccess {
   const verifiedKeys = new RecentReads<KeyRow>(60_000)
   const lastUsed = new LastUseTracker(postgres, log)
   const findKey = batchLoader(
@@ -99,9 +98,9 @@ const nameOf = (name: Buffer | string): string =>
 
 /** The accounts' own provider keys; each is read at most once a second. */
 class RecentProviderKeys extends RecentReads<string> {
-  readonly #stores: { postgres: Postgres; seal: Seal }
+  readonly #stores: KeyStores
 
-  constructor(stores: { postgres: Postgres; seal: Seal }) {
+  constructor(stores: KeyStores) {
     super(freshMs)
     this.#stores = stores
   }

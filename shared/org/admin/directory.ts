@@ -33,6 +33,8 @@ import {
 import type { Postgres, Transaction } from '#shared/storage/postgres/connect.ts'
 import type { Queue } from '#shared/storage/queue/queue.ts'
 
+type DirectoryBackend = { postgres: Postgres; queue: Queue }
+
 /** A member as a directory describes it; `userName` is an email or any other name, who is not active is switched off. */
 export type DirectoryUser = Omit<DirectoryChange, 'teamMemberId'> & { userName: string }
 
@@ -44,7 +46,7 @@ const conflictMessage = 'The organization has a user of this name or email alrea
  * @throws Refusal `missing`; `conflict` for a name or email that another member has; `invalid` for a blank name.
  */
 export const createDirectoryUser = (
-  backend: { postgres: Postgres; queue: Queue },
+  backend: DirectoryBackend,
   scope: OrgAdmin,
   id: string,
   user: DirectoryUser,
@@ -64,7 +66,7 @@ export const createDirectoryUser = (
  * @throws Refusal as `createDirectoryUser`, and what `change` throws.
  */
 export const changeDirectoryUser = (
-  backend: { postgres: Postgres; queue: Queue },
+  backend: DirectoryBackend,
   scope: OrgAdmin,
   id: string,
   change: (before: DirectoryRow) => DirectoryUser,
@@ -77,7 +79,7 @@ export const changeDirectoryUser = (
 /** @param before missing for a new member */
 async function writeUser(
   tx: Transaction,
-  { queue }: { postgres: Postgres; queue: Queue },
+  { queue }: DirectoryBackend,
   scope: OrgAdmin,
   id: string,
   user: DirectoryUser,

@@ -23,7 +23,10 @@ import type { OrgRow } from '#shared/org/base/orgs.postgres.ts'
 import { changePolicy, recordPolicyEvent, type OrgAdmin } from '#shared/org/base/policy-change.ts'
 import type { Postgres, Query, Transaction } from '#shared/storage/postgres/connect.ts'
 import type { Queue } from '#shared/storage/queue/queue.ts'
+
 type SealBackend = { config: Config; seal: Seal }
+type MintBackend = SealBackend & { postgres: Postgres }
+type KeyBackend = { postgres: Postgres; config: Config; queue: Queue }
 
 /** A member key with its raw form. */
 export type RevealedMemberKey = MemberKeyRow & { key: string }
@@ -37,7 +40,7 @@ export type RevealedMemberKey = MemberKeyRow & { key: string }
  * @throws Refusal `missing`; `conflict` when the key cannot be shown any more.
  */
 export const mintMemberKey = (
-  backend: { postgres: Postgres } & SealBackend,
+  backend: MintBackend,
   { admin, org }: OrgAdmin,
   operation: string,
   { teamMemberId, shares }: { teamMemberId: string; shares: boolean },
@@ -71,7 +74,7 @@ function requireActive(user: UserRow): UserRow {
  * @throws Refusal `missing`; `conflict` for a member whom the directory has switched off.
  */
 export const mintSignInKey = (
-  backend: { postgres: Postgres } & SealBackend,
+  backend: MintBackend,
   { admin, org }: OrgAdmin,
   { user: id, hours, now }: { user: string; hours: number | null; now: number },
 ): Promise<{ key: string; id: string }> =>
@@ -127,7 +130,7 @@ const searchableFields = (row: MemberKeyRow & KeyHolder): string[] => [
  * @throws Refusal `missing`; `conflict` when it cannot be shown any more.
  */
 export const readMemberKey = (
-  backend: { postgres: Postgres } & SealBackend,
+  backend: MintBackend,
   scope: OrgAdmin,
   keyReference: string,
 ): Promise<RevealedMemberKey> =>
@@ -151,7 +154,7 @@ export const readMemberKey = (
  * @throws Refusal `missing`.
  */
 export const revokeOrgMemberKey = (
-  backend: { postgres: Postgres; config: Config } & { queue: Queue },
+  backend: KeyBackend,
   { admin, org }: OrgAdmin,
   keyReference: string,
 ): Promise<string> =>
@@ -250,7 +253,7 @@ const sealContext = (id: string): string => `memory_keys:${id}`
  * @throws Refusal `missing`.
  */
 export const mintUserKey = (
-  backend: { postgres: Postgres; config: Config } & { queue: Queue },
+  backend: KeyBackend,
   { admin, org }: OrgAdmin,
   { user: id, reason }: { user: string; reason: string | undefined },
 ): Promise<{ key: string; rotated: boolean; createdAt: Date }> =>

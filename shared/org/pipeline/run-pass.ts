@@ -20,6 +20,9 @@ import type { JobName } from '#shared/domain/jobs.ts'
 
 export type PassName = 'org-extract' | 'org-tag' | 'org-reconcile'
 
+type PassBackend = { postgres: Postgres; queue: Queue; log: Log }
+type PassJob = { name: PassName; data: OrgTurnJob; signal: AbortSignal }
+
 /**
  * Runs one pass of an organization unless its pipeline rests: when the admin has paused it, when the tokens of the
  * day are spent, and after a fault of its provider. A fault of the provider costs no try: one job at a time probes
@@ -31,8 +34,8 @@ export type PassName = 'org-extract' | 'org-tag' | 'org-reconcile'
  * @throws as `run` does, where the fault is not the provider's.
  */
 export async function runPass(
-  backend: { postgres: Postgres; queue: Queue; log: Log },
-  job: { name: PassName; data: OrgTurnJob; signal: AbortSignal },
+  backend: PassBackend,
+  job: PassJob,
   run: () => Promise<Snooze | undefined | void>,
 ): Promise<Snooze | undefined> {
   const { name, data } = job
@@ -54,8 +57,8 @@ export async function runPass(
 
 /** @param isProbe the pipeline rests, and this pass has claimed the probe */
 async function runOpenPass(
-  backend: { postgres: Postgres; queue: Queue; log: Log },
-  { name, data, signal }: { name: PassName; data: OrgTurnJob; signal: AbortSignal },
+  backend: PassBackend,
+  { name, data, signal }: PassJob,
   run: () => Promise<Snooze | undefined | void>,
   isProbe: boolean,
 ): Promise<Snooze | undefined> {
@@ -96,7 +99,7 @@ async function runOpenPass(
  * @returns the number of other turns
  */
 const splitFailedBatch = (
-  { postgres, queue }: { postgres: Postgres; queue: Queue; log: Log },
+  { postgres, queue }: PassBackend,
   name: PassName,
   { org, turn: leader }: OrgTurnJob,
 ): Promise<number> =>
