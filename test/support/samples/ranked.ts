@@ -2,7 +2,7 @@ import type { Memory } from '#shared/domain/memory.ts'
 import { embed, localEmbedder } from '#shared/models/local-embedder.ts'
 import { createVaultIndex, type VaultIndex } from '#shared/search/index/vault-index.ts'
 import { selectQuestions } from '#shared/search/query/select-questions.ts'
-import type { EmbeddedQuestion } from '#shared/search/ranking/rank.ts'
+import type { EmbeddedQuestion } from '#shared/search/ranking/rank-question.ts'
 import { termsOf } from '#shared/search/words/index-terms.ts'
 
 /** When tests of ranking search: on a Friday. */

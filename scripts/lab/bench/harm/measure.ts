@@ -6,7 +6,8 @@ import { createVaultIndex, type VaultIndex } from '#shared/search/index/vault-in
 import { asksMemory } from '#shared/search/query/sentence-kinds.ts'
 import { selectQuestions } from '#shared/search/query/select-questions.ts'
 import { answerConfidence } from '#shared/search/ranking/signals.ts'
-import { rankQuestions, type SearchHit } from '#shared/search/ranking/rank.ts'
+import { rankQuestions } from '#shared/search/ranking/rank.ts'
+import type { SearchHit } from '#shared/search/ranking/search-hits.ts'
 import { termsOf } from '#shared/search/words/index-terms.ts'
 import { chooseLines, leaveOutWeakRest } from '#shared/vault/read/prepare/choose-lines.ts'
 import {

@@ -27,7 +27,7 @@ import {
 } from '#shared/vault/read/prepare/conversation-question.ts'
 import { selectQuestions, type Question } from '#shared/search/query/select-questions.ts'
 import { asksMemory } from '#shared/search/query/sentence-kinds.ts'
-import type { Abstention } from '#shared/search/ranking/rank.ts'
+import type { Abstention } from '#shared/search/ranking/rank-question.ts'
 import { answerConfidence } from '#shared/search/ranking/signals.ts'
 import { countTokensByLine } from '#shared/core/tokens.ts'
 import { recordPrepared, type RetrievalTrail } from '#shared/vault/read/search/retrieval-trail.ts'

@@ -11,12 +11,9 @@ import {
 import { forgetWrongEmbedder } from '#shared/vault/base/embed-to-store.ts'
 import { searchableIndex, type IndexBackend } from '#shared/vault/read/search/searchable-index.ts'
 import type { IndexRef, VaultIndexes } from '#shared/search/index/vault-indexes.ts'
-import {
-  rankInTurns,
-  type Abstention,
-  type EmbeddedQuestion,
-  type SearchHit,
-} from '#shared/search/ranking/rank.ts'
+import { rankInTurns } from '#shared/search/ranking/rank.ts'
+import type { Abstention, EmbeddedQuestion } from '#shared/search/ranking/rank-question.ts'
+import type { SearchHit } from '#shared/search/ranking/search-hits.ts'
 import { selectQuestions, type Question } from '#shared/search/query/select-questions.ts'
 import { isContext } from '#shared/search/ranking/signals.ts'
 import { recallSeconds } from '#shared/core/metrics.ts'

@@ -1,13 +1,9 @@
 import t, { type Test } from 'tap'
 import type { EmbeddedMemory } from '#shared/domain/memory.ts'
 import { createVaultIndex, type VaultIndex } from '#shared/search/index/vault-index.ts'
-import {
-  rankInTurns,
-  rankingSteps,
-  rankQuestions,
-  type EmbeddedQuestion,
-  type SearchHit,
-} from '#shared/search/ranking/rank.ts'
+import { rankInTurns, rankingSteps, rankQuestions } from '#shared/search/ranking/rank.ts'
+import type { EmbeddedQuestion } from '#shared/search/ranking/rank-question.ts'
+import type { SearchHit } from '#shared/search/ranking/search-hits.ts'
 import { termsOf } from '#shared/search/words/index-terms.ts'
 import { countTurns, startStepClock } from '#test/support/checks/step-clock.ts'
 
