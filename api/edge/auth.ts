@@ -17,12 +17,11 @@ import {
 import { findReviewerByCredential, type Reviewer } from '#shared/org/admin/reviewers.ts'
 import { findScimScope } from '#shared/org/admin/scim-tokens.ts'
 import { hashKey } from '#shared/access/key.ts'
-import { Refusal } from '#shared/core/errors.ts'
+import { refusal } from '#shared/core/refusal.ts'
 import type { InputNotes } from '#shared/core/lenient-input.ts'
 import {
   actorOf,
   mayNameUsers,
-  namedUserRefusal,
   requireNamedUser,
   requireOwner,
   type Caller,
@@ -114,24 +113,16 @@ export async function authenticateScim(ctx: Context, backend: AdminBackend): Pro
     const scope = await findScimScope(backend, token)
     if (scope) {
       await rateLimiter.consumeKeyQuota(ctx, scope.admin.keyHash, scope.admin.account)
-      if (namesUser(ctx)) throw namedUserRefusal()
+      if (namesUser(ctx)) throw refusal('invalid', 'userNamedForAccount')
       return scope
     }
     rateLimiter.noteGuess(ctx)
   }
-  throw new Refusal(
-    'unauthenticated',
-    'This needs the token of a directory',
-    'Send it as "Authorization: Bearer mk_scim_…"; POST /v1/orgs/:orgId/scim-tokens makes one',
-  )
+  throw refusal('unauthenticated', 'directoryTokenNeeded')
 }
 
 function refuseUnknown(): never {
-  throw new Refusal(
-    'unauthenticated',
-    'This needs an admin credential',
-    'Send it as "Authorization: Bearer …", "X-Admin-Key: …" or "X-Dashboard-Key: …"; Memory Keys are none',
-  )
+  throw refusal('unauthenticated', 'adminNeeded')
 }
 
 /** Whether the path lies below `/v1/orgs`, where nothing is answered before the admin is authenticated. */
@@ -206,11 +197,7 @@ export async function identifyByBody<Id extends Identity>(
   const found = identity.openUser ? { ...identity, ...(await identity.openUser(named)) } : identity
   const other = namesOfUser.find(name => ignored.has(name))
   if (other === undefined || !found.caller || !mayNameUsers(found.caller)) return found
-  throw new Refusal(
-    'invalid',
-    `${other} names no user here, and all users would share the vault of this key`,
-    'Name the user in the header X-Memory-User, or leave it out',
-  )
+  throw refusal('invalid', 'otherUserHeader', { other })
 }
 
 /** As other services call it. */
@@ -236,7 +223,7 @@ type AdminIdentity = Identity & { admin: Admin }
 
 /** @throws Refusal `invalid` for a request that names a user: what it asks is not about one. */
 function toAdminIdentity(ctx: RouterContext, admin: Admin): AdminIdentity {
-  if (namesUser(ctx)) throw namedUserRefusal()
+  if (namesUser(ctx)) throw refusal('invalid', 'userNamedForAccount')
   return toIdentity(admin)
 }
 
@@ -267,7 +254,7 @@ export const admin: Authenticate<AdminIdentity> = async (ctx, backend) =>
 /** An admin, or a reviewer of one organization. */
 export const reviewer: Authenticate<Identity & { reviewer: Reviewer }> = async (ctx, backend) => {
   const found = await requireReviewer(ctx, backend)
-  if (namesUser(ctx)) throw namedUserRefusal()
+  if (namesUser(ctx)) throw refusal('invalid', 'userNamedForAccount')
   const { account, email: actor, keyHash } = found
   return { account, actor, keyHash, reviewer: found }
 }
@@ -276,11 +263,7 @@ export const reviewer: Authenticate<Identity & { reviewer: Reviewer }> = async (
 export const operator: Authenticate<AdminIdentity> = async (ctx, backend) => {
   const identity = await admin(ctx, backend)
   if (isOperator(backend.config, identity.admin)) return identity
-  throw new Refusal(
-    'forbidden',
-    'This is for the operator of the service',
-    'Use an admin credential of ADMIN_EMAIL, or without it of the first account',
-  )
+  throw refusal('forbidden', 'operatorAlone')
 }
 
 /** The admin, and the id in the path; whether the organization is theirs is checked when it is used. */

@@ -1,5 +1,6 @@
 import type { Context } from 'koa'
-import { Refusal } from '#shared/core/errors.ts'
+import type { Refusal } from '#shared/core/errors.ts'
+import { refusal } from '#shared/core/refusal.ts'
 
 const mebibyte = 1024 * 1024
 
@@ -103,13 +104,7 @@ export class BodyBudget {
     const [silent] = bodies
     this.#remove(tenant, silent!)
     this.#bytesHeld -= silent!.bytes
-    silent!.drop(
-      new Refusal(
-        'unavailable',
-        'Too many large bodies at once',
-        'Try again in some seconds, or send smaller ones',
-      ),
-    )
+    silent!.drop(refusal('unavailable', 'tooManyLargeBodies'))
   }
 
   /** @returns whether the body was among those that arrive */

@@ -12,6 +12,7 @@ import { allowSlowBody } from '#api/edge/body-timeouts.ts'
 import { createJsonCounter, modelCallBounds, parsedBodyBounds } from '#shared/core/json-bounds.ts'
 import { parseJson, requireUtf8Bytes } from '#api/edge/parse-json.ts'
 import { Refusal } from '#shared/core/errors.ts'
+import { refusal } from '#shared/core/refusal.ts'
 import { unsupportedContentType } from '#shared/core/refusals.ts'
 
 const mebibyte = 1024 * 1024
@@ -163,11 +164,7 @@ const charsets = new Set(['', 'utf-8', 'utf8', 'us-ascii', 'ascii'])
  */
 export function requireUtf8(ctx: Context): void {
   if (charsets.has(ctx.request.charset.trim().toLowerCase())) return
-  throw new Refusal(
-    'unsupported',
-    'This charset is not supported',
-    'Send the body in UTF-8, with Content-Type: application/json; charset=utf-8',
-  )
+  throw refusal('unsupported', 'unknownCharset')
 }
 
 async function readBytes(
@@ -178,13 +175,13 @@ async function readBytes(
 ): Promise<Buffer> {
   if (encoding === 'identity' && (ctx.request.length ?? 0) > bytesMax) {
     ctx.req.resume()
-    throw bodyTooLarge()
+    throw refusal('too-large', 'bodyTooLarge')
   }
   const share = bodyShareOf(ctx)
   let length = 0
   const count = (chunk: Uint8Array): void => {
     length += chunk.length
-    if (length > bytesMax) throw bodyTooLarge()
+    if (length > bytesMax) throw refusal('too-large', 'bodyTooLarge')
     onBytes(chunk)
     share.hold(length)
   }
@@ -196,13 +193,6 @@ async function readBytes(
   }
   return chunks.toBuffer()
 }
-
-const bodyTooLarge = (): Refusal =>
-  new Refusal(
-    'too-large',
-    'The body is larger than this endpoint takes',
-    'JSON may have 2 MiB; that of prepare, ingest and model calls 20 MiB',
-  )
 
 const hasBody = (ctx: Context): boolean =>
   ctx.req.headers['transfer-encoding'] !== undefined || (ctx.request.length ?? 0) > 0

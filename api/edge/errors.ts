@@ -1,6 +1,7 @@
 import type { Context, Middleware } from 'koa'
 import { bodyEndedEarly } from '#api/edge/body-stream.ts'
 import { FileRefusal, Refusal, type RefusalReason } from '#shared/core/errors.ts'
+import { refusal } from '#shared/core/refusal.ts'
 import { errorFamilyOf, presentError, type ErrorReason } from '#api/contract/provider-error.ts'
 import { maskKeys } from '#shared/access/key.ts'
 import type { Log } from '#shared/core/log.ts'
@@ -115,11 +116,7 @@ function refusalForBodyError(error: unknown, { req }: Context): Refusal | undefi
   const { code } = Object(error) as { code?: unknown }
   if (typeof code !== 'string') return undefined
   if (code.startsWith('Z_') || code === 'ERR_BUFFER_TOO_LARGE') {
-    return new Refusal(
-      'invalid',
-      'The body is not what Content-Encoding says',
-      'Send it gzip-compressed, or plain without Content-Encoding',
-    )
+    return refusal('invalid', 'wrongEncoding')
   }
   // From a complete request these codes are about a connection to another service, unless the error is its own.
   if ((!req.complete || req.errored === error) && disconnectCodes.has(code)) {

@@ -1,6 +1,7 @@
 import type { Context } from 'koa'
 import type { Backend } from '#shared/backend.ts'
 import { Refusal } from '#shared/core/errors.ts'
+import { refusal } from '#shared/core/refusal.ts'
 import { answerNotKept } from '#shared/core/refusals.ts'
 import { mintId } from '#shared/core/ids.ts'
 import {
@@ -55,20 +56,8 @@ export async function claimIdempotencyKey<Response>(
   )
   if (result.state === 'answered')
     return { state: 'answered', response: unsealResponse(stores, request, result.answer) }
-  if (result.state === 'other') {
-    throw new Refusal(
-      'invalid',
-      'This Idempotency-Key was used for another request',
-      'Use a new key for a new request; the same key only to send the same one again',
-    )
-  }
-  if (result.state === 'running') {
-    throw new Refusal(
-      'conflict',
-      'A request with this Idempotency-Key is still running',
-      'Wait for its answer, or ask again in a moment',
-    )
-  }
+  if (result.state === 'other') throw refusal('invalid', 'idempotencyKeyReused')
+  if (result.state === 'running') throw refusal('conflict', 'idempotencyKeyRunning')
   const { operation } = result
   const isFirstAttempt = operation === newOperation
   return {

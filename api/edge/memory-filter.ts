@@ -1,6 +1,6 @@
 import { DeleteIdsBody } from '#api/contract/generated/shapes.ts'
 import type * as Types from '#api/contract/generated/types.ts'
-import { Refusal } from '#shared/core/errors.ts'
+import { refusal } from '#shared/core/refusal.ts'
 import { allOf, type Condition } from '#shared/domain/condition.ts'
 import { conditionOf, metadataCondition } from '#shared/domain/filter.ts'
 import { parseMetadataObject } from '#shared/domain/metadata.ts'
@@ -21,11 +21,7 @@ export async function idsOrMatching(
   const { ids } = body
   const condition = conditionOf(body)
   if ((ids === undefined) === (condition === undefined)) {
-    throw new Refusal(
-      'invalid',
-      'The body must have either ids or metadata or filter',
-      'Name up to 500 memories by ids, or by what they are, such as {"metadata":{"run_id":"r-7"}}',
-    )
+    throw refusal('invalid', 'memoriesNotNamed')
   }
   if (ids) return { ids: ids.map(id => id.toLowerCase()) }
   const found = await find(condition!)

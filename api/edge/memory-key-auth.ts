@@ -14,7 +14,8 @@ import {
 } from '#shared/access/caller.ts'
 import { hashKey, looksLikeKey, maskKey, type KeyMode } from '#shared/access/key.ts'
 import { Refusal } from '#shared/core/errors.ts'
-import { parseExternalId, createNamedUser, inactiveUserRefusal } from '#shared/access/user-keys.ts'
+import { refusal } from '#shared/core/refusal.ts'
+import { parseExternalId, createNamedUser } from '#shared/access/user-keys.ts'
 import { needsSignIn, type UserKeyRow } from '#shared/access/key-row.postgres.ts'
 
 export type MemoryKeyBackend = Pick<ApiBackend, 'findKey' | 'expiry' | 'now'> & UserBackend
@@ -107,11 +108,7 @@ export function readMemoryKey(
   requireOneAuthorization(ctx)
   const apiKey = ctx.get('x-api-key').trim() || undefined
   if (!memoryKey && !apiKey && looksLikeKey(ctx.get('authorization').trim())) {
-    throw new Refusal(
-      'unauthenticated',
-      'The Memory Key in Authorization has no scheme',
-      'Send it as "Authorization: Bearer mk_…", with the word Bearer before it',
-    )
+    throw refusal('unauthenticated', 'schemeMissing')
   }
   return extractMemoryKey({
     memoryKey: memoryKey || undefined,
@@ -167,19 +164,9 @@ function readUserHeader(ctx: Context): string | undefined {
   const from = readOnce(ctx, userFromHeader, 'X-Memory-User-From')?.trim()
   if (from === undefined) return named
   if (!/^[\w-]{1,128}$/.test(from) || headersOfNoUser.has(from.toLowerCase()))
-    throw new Refusal(
-      'invalid',
-      'X-Memory-User-From names no header that can name a user',
-      'Send the name of the header in which your program sends the id of its user',
-    )
+    throw refusal('invalid', 'noUserHeader')
   const user = readUser(ctx, from.toLowerCase(), from)
-  if (user === undefined) {
-    throw new Refusal(
-      'invalid',
-      `${from} is missing, which X-Memory-User-From says names the user`,
-      `Let the program send the id of its user in ${from}`,
-    )
-  }
+  if (user === undefined) throw refusal('invalid', 'userHeaderMissing', { from })
   if (named === undefined || named === user) return user
   throw new Refusal('invalid', `X-Memory-User and ${from} name different users`)
 }
@@ -243,11 +230,7 @@ export async function openUser(
 ): Promise<Caller> {
   if (!mayNameUsers(owner)) {
     await countRequest(ctx, backend, owner)
-    throw new Refusal(
-      'forbidden',
-      'This key does not name users',
-      'X-Memory-User works with the key that was made with the account, and with one that it made with the rights "users"; every other key opens its own vault, without the header',
-    )
+    throw refusal('forbidden', 'keyNamesNoUsers')
   }
   const user = { account: owner.account, externalId }
   const found = await backend.findUserKey(user)
@@ -257,7 +240,7 @@ export async function openUser(
   const key = found ?? (await createUser(backend, owner, externalId))
   const caller = toUserCaller(owner, key)
   if (!owner.inspects) await countRequest(ctx, backend, caller)
-  if (!key.isActive) throw inactiveUserRefusal('forbidden', key.id)
+  if (!key.isActive) throw refusal('forbidden', 'userKeyEnded', { id: key.id })
   return caller
 }
 
@@ -282,9 +265,4 @@ async function createUser(
   return key
 }
 
-const unknownUser = (why: string): Refusal =>
-  new Refusal(
-    'missing',
-    'This account has no user of that id',
-    `${why}; POST /v1/keys with external_id makes one`,
-  )
+const unknownUser = (why: string): Refusal => refusal('missing', 'noUserHere', { why })

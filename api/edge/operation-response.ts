@@ -2,7 +2,7 @@ import type { Context } from 'koa'
 import { presentOperationOutcome } from '#api/present/operation.ts'
 import type { Backend } from '#shared/backend.ts'
 import type { Caller } from '#shared/access/caller.ts'
-import { Refusal } from '#shared/core/errors.ts'
+import { refusal } from '#shared/core/refusal.ts'
 import { findOperation } from '#shared/operations/operation-rows.postgres.ts'
 import type { OperationState } from '#shared/operations/operations.postgres.ts'
 
@@ -43,13 +43,7 @@ export async function sendOperationOutcome(
   const row = isFinished(state)
     ? await findOperation(postgres.query, account, operation)
     : undefined
-  if (state === 'cancelled') {
-    throw new Refusal(
-      'conflict',
-      'This work was cancelled before it was done',
-      `GET /v1/operations/${operation} tells what was done by then, which stays`,
-    )
-  }
+  if (state === 'cancelled') throw refusal('conflict', 'workCancelled', { operation })
   if (row?.outcome) {
     const { status, body } = presentOperationOutcome(operation, row.outcome)
     ctx.status = status

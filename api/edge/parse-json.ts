@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import { setImmediate as pause } from 'node:timers/promises'
 import { runInSlices, type Steps } from '#shared/core/event-loop.ts'
-import { Refusal } from '#shared/core/errors.ts'
+import { refusal } from '#shared/core/refusal.ts'
 import { invalidJson } from '#shared/core/refusals.ts'
 import { sanitizeJson } from '#shared/core/sanitize-text.ts'
 import { validateSteps } from '#shared/core/json-validate.ts'
@@ -49,11 +49,7 @@ export async function parseJson(bytes: Buffer): Promise<unknown> {
 /** @throws Refusal `invalid`: decoded anyway, the text would be stored with holes. */
 export function requireUtf8Bytes(bytes: Buffer): void {
   if (isUtf8(bytes)) return
-  throw new Refusal(
-    'invalid',
-    'The body is not valid UTF-8',
-    'Encode the JSON in UTF-8; bytes of Latin-1 or Windows-1252 are not taken',
-  )
+  throw refusal('invalid', 'notUtf8')
 }
 
 /** Shorter values are parsed in one step, of about a millisecond. */

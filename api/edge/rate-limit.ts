@@ -6,6 +6,7 @@ import { logRefused } from '#api/edge/log-recall.ts'
 import { ticketHeader } from '#api/edge/ticket.ts'
 import type { Backend } from '#shared/backend.ts'
 import { Refusal } from '#shared/core/errors.ts'
+import { refusal } from '#shared/core/refusal.ts'
 import { limitSubjectOf, type Caller } from '#shared/access/caller.ts'
 import { hashKey } from '#shared/access/key.ts'
 import { toSubject, type Budgets } from '#shared/access/budgets.ts'
@@ -256,11 +257,7 @@ export class RateLimiter {
     const count = this.#inFlight.get(subject) ?? 0
     if (count >= this.#maxConcurrent) {
       ctx.set('Retry-After', '1')
-      throw new Refusal(
-        'limited',
-        `More than ${this.#maxConcurrent} requests at the same time`,
-        'Wait for answers to earlier requests before you send more',
-      )
+      throw refusal('limited', 'tooManyConcurrent', { maxConcurrent: this.#maxConcurrent })
     }
     this.#inFlight.set(subject, count + 1)
     ctx.res.once('close', () => {

@@ -3,6 +3,7 @@ import type { Context } from 'koa'
 import { fieldsOf, type Effect, type Reference } from '#api/contract/document.ts'
 import type { Caller } from '#shared/access/caller.ts'
 import { Refusal } from '#shared/core/errors.ts'
+import { refusal } from '#shared/core/refusal.ts'
 import type { StoragePolicy } from '#shared/domain/account-policies.ts'
 import type { InputNotes } from '#shared/core/lenient-input.ts'
 import type { Shape } from '#shared/core/shape.ts'
@@ -86,11 +87,7 @@ function agreedValue(
 ): string | undefined {
   const [value, ...others] = new Set(named.filter(name => name))
   if (others.length === 0) return value ?? undefined
-  throw new Refusal(
-    'invalid',
-    `${header} and ${field} name different ${what}`,
-    'Name it once: in the header, the body or the query',
-  )
+  throw refusal('invalid', 'namesDiffer', { header, field, what })
 }
 
 /**
@@ -101,21 +98,14 @@ function agreedValue(
 export function resolveDryRun(inBody: boolean | undefined, inQuery: boolean | undefined): boolean {
   if (inBody === undefined || inQuery === undefined || inBody === inQuery)
     return inBody ?? inQuery ?? false
-  throw new Refusal(
-    'invalid',
-    'dry_run differs between the body and the query',
-    'Send it once, in the body',
-  )
+  throw refusal('invalid', 'dryRunDiffers')
 }
 
 function validateSession(session: string): string {
   // oxlint-disable-next-line no-control-regex -- control characters are what is refused
   if (session.length <= sessionLengthMax && !/[\u0000-\u001F\u007F-\u009F]/.test(session))
     return session
-  throw new Refusal(
-    'invalid',
-    `X-Session-ID must have at most ${sessionLengthMax} characters and no control characters`,
-  )
+  throw refusal('invalid', 'badSessionId', { sessionLengthMax })
 }
 
 function headerText(ctx: Context, name: string): string | null {
@@ -167,11 +157,7 @@ function parseSessionsHeader(ctx: Context): string | undefined {
   const value = ctx.get('X-Memory-Sessions').trim().toLowerCase()
   if (value === '') return undefined
   if (value === 'core' || value === 'apart') return value
-  throw new Refusal(
-    'invalid',
-    'X-Memory-Sessions must be one of core, apart',
-    'Leave it out: sessions then have memories of their own',
-  )
+  throw refusal('invalid', 'badMemorySessions')
 }
 
 /** opencode sends an id of each of its sessions to every provider, for its own purposes. */

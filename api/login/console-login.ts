@@ -24,6 +24,7 @@ import {
 import { recordRevokedKeys } from '#shared/access/revoked-key.ts'
 import type { Backend } from '#shared/backend.ts'
 import { Refusal } from '#shared/core/errors.ts'
+import { refusal } from '#shared/core/refusal.ts'
 import { mintId } from '#shared/core/ids.ts'
 import { mintSignInKey, readMemberKey } from '#shared/org/admin/member-keys.ts'
 import { deleteReviewerLogin, insertReviewerLogin } from '#shared/org/base/reviewers.postgres.ts'
@@ -86,7 +87,7 @@ export const keepState = (backend: LoginBackend, value: LoginState): Promise<str
 export async function takeState(backend: LoginBackend, secret: string): Promise<LoginState> {
   const value = await take(backend, 'Login', secret)
   if (value && 'state' in value) return value
-  throw ended()
+  throw refusal('forbidden', 'signInEnded')
 }
 
 /** @returns the secret of the browser's cookie, another one than before the sign-in. */
@@ -105,11 +106,7 @@ export async function openLink(
 ): Promise<string> {
   const value = await take(backend, 'LoginLink', secret, { looking })
   if (value) return value.key
-  throw new Refusal(
-    'forbidden',
-    'This link has been used, or it is too old',
-    'Ask for another, or sign in with a key',
-  )
+  throw refusal('forbidden', 'linkUsed')
 }
 
 /** What a link opens, for the question before: whose vault, and by which key. @throws Refusal as `openLink`. */
@@ -125,13 +122,6 @@ export async function describeLink(
   if (!owner) throw new Refusal('forbidden', 'The key of this link has ended')
   return { account: owner.account, name: plainText(owner.name), key: maskKey(bare) }
 }
-
-const ended = (): Refusal =>
-  new Refusal(
-    'forbidden',
-    'This sign-in has ended, or it was begun in another browser',
-    'Sign in again',
-  )
 
 const choiceId = ({ kind, key, person, vault }: LoginChoice): string =>
   key ?? person ?? vault ?? kind
@@ -161,7 +151,7 @@ export async function readChoices(
   secret: string,
 ): Promise<{ email: string; choices: PresentedChoice[] }> {
   const value = await take(backend, 'Login', secret, { looking: true })
-  if (!value || !('email' in value)) throw ended()
+  if (!value || !('email' in value)) throw refusal('forbidden', 'signInEnded')
   const choices = await choicesOf(backend, value.email)
   return {
     email: value.email,
@@ -195,7 +185,7 @@ export async function findKeyOfChoice(
   { secret, choice: id }: { secret: string; choice: string },
 ): Promise<{ keyHash: Buffer; maskedKey: string }> {
   const value = await take(backend, 'Login', secret, { looking: true })
-  if (!value || !('email' in value)) throw ended()
+  if (!value || !('email' in value)) throw refusal('forbidden', 'signInEnded')
   const choices = await choicesOf(backend, value.email)
   const choice = choices.find(one => opensVault(one.kind) && choiceId(one) === id)
   const { query } = backend.postgres
@@ -232,7 +222,7 @@ export async function openChoice(
   { secret, choice: id }: { secret: string; choice: string },
 ): Promise<string> {
   const value = await take(backend, 'Login', secret)
-  if (!value || !('email' in value)) throw ended()
+  if (!value || !('email' in value)) throw refusal('forbidden', 'signInEnded')
   const { email } = value
   const choice = (await choicesOf(backend, email)).find(choice => choiceId(choice) === id)
   if (!choice) throw new Refusal('forbidden', 'This email does not open that', 'Sign in again')

@@ -1,6 +1,7 @@
 import type { ClientAuth, Configuration, IDToken } from 'openid-client'
 import type { OidcSettings } from '#shared/core/config.ts'
 import { Refusal } from '#shared/core/errors.ts'
+import { refusal } from '#shared/core/refusal.ts'
 
 /** What a sign-in under way has to be answered with. */
 export type LoginState = {
@@ -103,11 +104,7 @@ export class IdentityProvider {
     } catch (error) {
       throw signInRefusal(error)
     }
-    throw new Refusal(
-      'forbidden',
-      'The provider has not verified an email of yours',
-      'Verify it there, or ask the operator: OIDC_VOUCH_EMAILS is for a provider that does not say',
-    )
+    throw refusal('forbidden', 'emailNotVerified')
   }
 
   /**
@@ -136,12 +133,7 @@ export class IdentityProvider {
     if (groupsClaim === null) return null
     const found = given.find(claims => groupsClaim in claims)?.[groupsClaim]
     const elsewhere = given.some(claims => groupsClaim in Object(claims._claim_names))
-    if (found === undefined && elsewhere)
-      throw new Refusal(
-        'forbidden',
-        'The provider does not name your groups: you are in too many',
-        'The operator lets it name those alone that are assigned to this service',
-      )
+    if (found === undefined && elsewhere) throw refusal('forbidden', 'groupsNotNamed')
     return (Array.isArray(found) ? found : [found]).flatMap(one => {
       const name: unknown = typeof one === 'object' ? (one as { name?: unknown } | null)?.name : one
       return typeof name === 'string' && name !== '' ? [name.slice(0, 256)] : []
@@ -191,12 +183,7 @@ export class IdentityProvider {
       return await open
     } catch (error) {
       this.#configuration = undefined
-      throw new Refusal(
-        'upstream',
-        'The login provider does not answer',
-        'Try again in a moment',
-        error,
-      )
+      throw refusal('upstream', 'loginProviderSilent', {}, error)
     }
   }
 }
@@ -220,11 +207,6 @@ function signInRefusal(error: unknown): Refusal {
   if (codeOf(error) === 'access_denied')
     return new Refusal('forbidden', 'The provider did not let you in', 'Sign in again', error)
   if (codeOf(error) === 'invalid_client')
-    return new Refusal(
-      'upstream',
-      'The login provider does not accept this service',
-      'The operator has to look at OIDC_CLIENT_ID and OIDC_CLIENT_SECRET',
-      error,
-    )
+    return refusal('upstream', 'loginProviderRefuses', {}, error)
   return new Refusal('forbidden', 'The sign-in was not confirmed', 'Sign in again', error)
 }

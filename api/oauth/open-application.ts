@@ -10,7 +10,7 @@ import {
   type ApplicationScope,
 } from '#shared/access/applications.postgres.ts'
 import type { KeyMode } from '#shared/access/key.ts'
-import { Refusal } from '#shared/core/errors.ts'
+import { refusal } from '#shared/core/refusal.ts'
 import type { Backend } from '#shared/backend.ts'
 
 /**
@@ -25,20 +25,14 @@ export async function openAccessToken(
 ): Promise<Ticket & { vault: string; scopes: readonly ApplicationScope[] }> {
   const id = oauthRecordId(backend.config, 'AccessToken', token)
   const found = await findTokenApplication(backend.postgres.query, id)
-  if (!found) throw invalidToken()
+  if (!found) throw refusal('unauthenticated', 'accessTokenEnded')
   const { aud, scope } = openOAuthPayload(backend, {
     model: 'AccessToken',
     id,
     sealed: found.payload,
   })
-  if (aud !== resourceOf(publicUrl)) throw invalidToken()
-  if (namesUser(ctx)) {
-    throw new Refusal(
-      'invalid',
-      'A login opens one vault, and X-Memory-User names another',
-      'Leave X-Memory-User out; the vault is chosen where the application is connected',
-    )
-  }
+  if (aud !== resourceOf(publicUrl)) throw refusal('unauthenticated', 'accessTokenEnded')
+  if (namesUser(ctx)) throw refusal('invalid', 'loginNamesOtherVault')
   if (!found.isNoted) await noteApplicationUse(backend.postgres.query, found.id)
   const granted = new Set(scope?.split(' '))
   const scopes = applicationScopes.filter(name => granted.has(name))
@@ -52,10 +46,3 @@ function modeOfScopes(scopes: readonly ApplicationScope[]): KeyMode {
   if (scopes.includes('read')) return mayStore ? 'on' : 'read'
   return mayStore ? 'write' : 'off'
 }
-
-export const invalidToken = (): Refusal =>
-  new Refusal(
-    'unauthenticated',
-    'This access token has ended, or its application was disconnected',
-    'Sign in again, or send a Memory Key as "Authorization: Bearer mk_…"',
-  )

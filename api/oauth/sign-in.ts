@@ -16,6 +16,7 @@ import { actorOf, requireNamedUser, requireNotRotated, type Caller } from '#shar
 import { looksLikeKey } from '#shared/access/key.ts'
 import { parseExternalId } from '#shared/access/user-keys.ts'
 import { Refusal } from '#shared/core/errors.ts'
+import { refusal } from '#shared/core/refusal.ts'
 import { mintId } from '#shared/core/ids.ts'
 import { recordAccountEvent } from '#shared/events/account-events.postgres.ts'
 
@@ -47,11 +48,7 @@ export async function readConsentRequest(
       ? await provider.Client.find(clientId).catch(() => undefined)
       : undefined
   if (!interaction || !client || interaction.uid !== ctx.params.uid) {
-    throw new Refusal(
-      'missing',
-      'This sign-in has ended, or it was begun in another browser',
-      'Start again in the application',
-    )
+    throw refusal('missing', 'applicationSignInEnded')
   }
   const asked = String(scope).split(' ')
   const { clientId: id } = client

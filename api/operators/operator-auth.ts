@@ -1,7 +1,7 @@
 import type { Context } from 'koa'
 import { authenticateAdmin } from '#api/edge/auth.ts'
 import type { ApiBackend } from '#api/edge/api-backend.ts'
-import { Refusal } from '#shared/core/errors.ts'
+import { refusal } from '#shared/core/refusal.ts'
 import { basicAuthPassword, isOperator, operatorAuthChallenge } from '#shared/access/admin.ts'
 
 /**
@@ -19,9 +19,5 @@ export async function requireOperator(
   const admin = await authenticateAdmin(ctx, backend, authorization)
   if (admin && isOperator(backend.config, admin)) return
   ctx.set('WWW-Authenticate', operatorAuthChallenge)
-  throw new Refusal(
-    'unauthenticated',
-    'This page is for the operator',
-    'Send an admin credential of the operator as a bearer token, or as the password of Basic authentication',
-  )
+  throw refusal('unauthenticated', 'operatorPage')
 }

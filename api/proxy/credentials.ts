@@ -11,6 +11,7 @@ import { callerOf, type Caller, type PresentedKey } from '#shared/access/caller.
 import { containsKey, looksLikeKey, type KeyMode } from '#shared/access/key.ts'
 import type { Backend } from '#shared/backend.ts'
 import { Refusal } from '#shared/core/errors.ts'
+import { refusal } from '#shared/core/refusal.ts'
 import { withTimeout } from '#shared/core/with-timeout.ts'
 import { requireKeyForm } from '#shared/models/resolve-model.ts'
 
@@ -118,13 +119,7 @@ function memoryKeyOf(request: KeySource): string {
  */
 export function providerKeyFromRequest(request: KeySource): string | undefined {
   const explicitKey = headerOf(request, 'x-provider-key')
-  if (containsKey(explicitKey)) {
-    throw new Refusal(
-      'unauthenticated',
-      'X-Provider-Key holds a Memory Key',
-      'It takes the key of the model provider; the Memory Key goes into Authorization or X-Memory-Key',
-    )
-  }
+  if (containsKey(explicitKey)) throw refusal('unauthenticated', 'providerKeyIsMemoryKey')
   // Most requests have none: parsing it costs as much as all else here.
   const { key } = request.querystring === '' ? {} : request.query
   const providerKey = [
@@ -135,10 +130,7 @@ export function providerKeyFromRequest(request: KeySource): string | undefined {
     typeof key === 'string' ? key.trim() : '',
   ].find(value => value !== '' && !containsKey(value))
   if (providerKey === undefined || /^[\x21-\x7E]{1,1024}$/.test(providerKey)) return providerKey
-  throw new Refusal(
-    'unauthenticated',
-    'The provider key is not one: it must be 1 to 1024 printable ASCII characters',
-  )
+  throw refusal('unauthenticated', 'badProviderKey')
 }
 
 /**
@@ -158,9 +150,5 @@ export async function resolveProviderKey(
     providerKeyFromRequest(request) ?? (await backend.providerKeys.open(account, provider))
   if (key !== undefined) requireKeyForm(provider, key)
   if (key !== undefined || backend.config.providers.get(provider)?.selfHosted) return key
-  throw new Refusal(
-    'unauthenticated',
-    `No provider key for ${provider}`,
-    `Send one as X-Provider-Key, or as "Authorization: Bearer" beside X-Memory-Key, or store it with PUT /v1/account/provider-keys/${provider}`,
-  )
+  throw refusal('unauthenticated', 'noProviderKey', { provider })
 }

@@ -1,6 +1,7 @@
 import type { BodyShare } from '#api/edge/body-budget.ts'
 import { createStreamedBody, type StreamedBody } from '#api/proxy/streamed-body.ts'
 import { Refusal } from '#shared/core/errors.ts'
+import { refusal } from '#shared/core/refusal.ts'
 
 /** Most bytes before the field `model`, which are buffered. */
 const bufferedBytesMax = 25 * 1024 * 1024
@@ -33,7 +34,9 @@ export async function readMultipartForm(
     const find = createModelFinder(boundaryOf(contentType))
     const { head, range } = await readUpToModel(chunks, find, share?.hold)
     if (!range && !isOptional)
-      throw head.length > bufferedBytesMax ? lateModelRefusal() : missingModelRefusal()
+      throw head.length > bufferedBytesMax
+        ? refusal('too-large', 'formTooLong')
+        : refusal('invalid', 'formWithoutModel')
     const name = range && head.toString('utf8', range.at, range.end).trim()
     const model = range && { name: name!, ...range }
     return createStreamedBody({ head, model, write: text => text, chunks, byteLength, share })
@@ -79,20 +82,6 @@ function boundaryOf(contentType: string): string {
   throw new Refusal('invalid', 'The Content-Type of a form names its boundary')
 }
 
-const lateModelRefusal = (): Refusal =>
-  new Refusal(
-    'too-large',
-    'The form has no field model in its first 25 MiB',
-    'Send the field model before the file: then the file is streamed',
-  )
-
-const missingModelRefusal = (): Refusal =>
-  new Refusal(
-    'invalid',
-    'The form has no field model',
-    'Send multipart/form-data with file and model',
-  )
-
 type ByteRange = { at: number; end: number }
 
 /**
@@ -125,7 +114,8 @@ function createModelFinder(boundary: string): (form: Buffer) => ByteRange | 'non
       }
       const next = form.indexOf(delimiter, offset)
       if (next < 0) {
-        if (modelStart > 0 && form.length - modelStart > headMax) throw missingModelRefusal()
+        if (modelStart > 0 && form.length - modelStart > headMax)
+          throw refusal('invalid', 'formWithoutModel')
         if (modelStart < 0) offset = Math.max(offset, form.length - delimiter.length)
         return undefined
       }

@@ -7,6 +7,7 @@ import type { BodySwitches, ProxyRequest } from '#api/proxy/dialects/dialect.ts'
 import type { Caller } from '#shared/access/caller.ts'
 import { permissionsByMode, type KeyMode, type Permissions } from '#shared/access/key.ts'
 import { Refusal } from '#shared/core/errors.ts'
+import { refusal } from '#shared/core/refusal.ts'
 import { tooManyFields } from '#shared/core/refusals.ts'
 import type { StoragePolicy } from '#shared/domain/account-policies.ts'
 import type { Condition } from '#shared/domain/condition.ts'
@@ -218,11 +219,7 @@ export function parseAsOfHeader(headers: IncomingHttpHeaders): number | undefine
     return parseAsOf(ProfileQuery.check({ as_of: value }).as_of)
   } catch (error) {
     if (!(error instanceof Refusal)) throw error
-    throw new Refusal(
-      'invalid',
-      'X-Memory-As-Of must be a day, a time in ISO 8601 or milliseconds since 1970',
-      'Send for example 2026-11-20, 2026-11-20T15:15:00Z or 1795187700000, or leave it out',
-    )
+    throw refusal('invalid', 'badAsOf')
   }
 }
 

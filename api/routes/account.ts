@@ -14,6 +14,7 @@ import {
 } from '#shared/access/provider-key.ts'
 import { pickDefaultModel, reachableProviders } from '#shared/models/model-catalog.ts'
 import { Refusal } from '#shared/core/errors.ts'
+import { refusal } from '#shared/core/refusal.ts'
 import { unknownProvider } from '#shared/core/refusals.ts'
 import { requireKeyForm } from '#shared/models/resolve-model.ts'
 import { listProviderKeys, type ProviderKeyRow } from '#shared/access/provider-keys.postgres.ts'
@@ -161,11 +162,7 @@ export function account(router: Router, backend: ApiBackend): void {
     async handle({ actor, admin, body, claim }, ctx) {
       const email = body.email?.toLowerCase() ?? admin.email
       if (email !== admin.email && !isOperator(backend.config, admin)) {
-        throw new Refusal(
-          'forbidden',
-          'Only the operator issues credentials for another email',
-          'Leave email out to issue one for yourself',
-        )
+        throw refusal('forbidden', 'operatorIssuesOthers')
       }
       const key = mintKey('admin')
       const issued = await backend.postgres.transaction(async tx => {

@@ -43,9 +43,9 @@ import { presentImport } from '#api/present/operation.ts'
 import { dryRunImport } from '#shared/vault/bulk/dry-run.ts'
 import { createImportReader } from '#shared/vault/bulk/import-lines.ts'
 import { acceptClearing } from '#shared/vault/delete/clear-vault.ts'
-import { Refusal } from '#shared/core/errors.ts'
+import { refusal } from '#shared/core/refusal.ts'
 import type { InputNotes } from '#shared/core/lenient-input.ts'
-import { acceptAndDelete, notRemovedYet } from '#shared/vault/delete/delete-memories.ts'
+import { acceptAndDelete } from '#shared/vault/delete/delete-memories.ts'
 import {
   previewDeletion,
   idsMeeting,
@@ -146,13 +146,7 @@ export function bulk(router: Router, backend: ApiBackend): void {
     async handle({ caller, query, idempotency }, ctx) {
       const { reset } = query
       const session = sessionToClear(ctx, query.session_id)
-      if (reset && session !== null) {
-        throw new Refusal(
-          'invalid',
-          'reset cannot be used with a session',
-          'A reset is of the whole vault; without reset the session alone is cleared',
-        )
-      }
+      if (reset && session !== null) throw refusal('invalid', 'resetOfSession')
 
       const { operation } = await idempotency.claim(null)
       const awaited = !prefersAsync(ctx)
@@ -181,7 +175,8 @@ export function bulk(router: Router, backend: ApiBackend): void {
         (await acceptAndDelete(backend, caller, { operation, ids })) ||
         (await backend.operationWaiter.waitUntilSettled(caller.account, operation, waitMs)) ===
           'done'
-      if (!isDone) throw notRemovedYet(operation)
+      // In place of a 202, after which the memories must be invisible.
+      if (!isDone) throw refusal('unavailable', 'notYetRemoved', { operation })
       await sendOperationOutcome(ctx, backend, caller, operation)
       // A 202 describes the operation alone.
       if (hasMore !== undefined && ctx.status === 200)
@@ -243,13 +238,7 @@ export function requireFileAllowed(caller: Caller): void {
 function sessionToClear(ctx: Context, inQuery: string | undefined): string | null {
   const named = ctx.req.headers['x-session-id'] !== undefined
   const session = resolveSession(ctx, inQuery)
-  if (named && session === null) {
-    throw new Refusal(
-      'invalid',
-      'X-Session-ID is empty',
-      'Name the session, or leave the header out to clear everything',
-    )
-  }
+  if (named && session === null) throw refusal('invalid', 'emptySessionId')
   return session
 }
 

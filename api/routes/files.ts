@@ -17,6 +17,7 @@ import { readInProcess } from '#api/routes/files/read-in-process.ts'
 import { requireRetrievePermission, requireStorePermission } from '#shared/access/caller.ts'
 import { parseStart } from '#shared/core/dates.ts'
 import { Refusal } from '#shared/core/errors.ts'
+import { refusal } from '#shared/core/refusal.ts'
 import { formatUuid } from '#shared/core/ids.ts'
 import { readPage } from '#shared/core/page.ts'
 import type { NumberedLine, UploadedLine } from '#shared/domain/file-types.ts'
@@ -51,11 +52,7 @@ export function files(router: Router, backend: ApiBackend): void {
       if (embeddings !== undefined) await backend.embedders.get(embeddings)
       // The file could not be found by it any more.
       if (redaction && applyRedaction(redaction, id, 'file_id') !== id)
-        throw new Refusal(
-          'invalid',
-          'file_id is of a kind that the policy keeps out',
-          'Use another id',
-        )
+        throw refusal('invalid', 'fileIdKeptOut')
       const { pieces, end } = await readInProcess(caller.account, readBody(ctx), {
         name,
         mediaType: ctx.request.type,

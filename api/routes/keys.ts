@@ -13,6 +13,7 @@ import { parseFutureDate } from '#shared/core/dates.ts'
 import { isUuid } from '#shared/core/ids.ts'
 import { readPage } from '#shared/core/page.ts'
 import { Refusal } from '#shared/core/errors.ts'
+import { refusal } from '#shared/core/refusal.ts'
 import {
   isOwnerKey,
   limitSubjectOf,
@@ -63,7 +64,7 @@ function mintingRoutes(router: Router, backend: ApiBackend): void {
       const expiresAt = parseFutureDate(body.expires_at, backend.now())
       const { name, rights, external_id: externalId } = body
       if (externalId !== undefined || rights === 'users') requireOwner(caller)
-      if (externalId !== undefined && rights !== undefined) throw rightsOfUser()
+      if (externalId !== undefined && rights !== undefined) throw refusal('invalid', 'rightsOfUser')
       const newKey = { name, expiresAt, externalId, rights }
       const answer = await backend.postgres.transaction(async tx => {
         const minted = await mintFor(tx, backend, caller, newKey)
@@ -244,13 +245,6 @@ type NewKey = {
   externalId: string | undefined
   rights: 'memory' | 'users' | undefined
 }
-
-const rightsOfUser = (): Refusal =>
-  new Refusal(
-    'invalid',
-    'rights and external_id do not go together',
-    'Ask with the key of the user for a key with rights, or leave rights out',
-  )
 
 /**
  * Mints a key with an empty vault; of a user whom the account has, their key; with rights, one for the vault of the key

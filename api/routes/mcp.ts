@@ -1,3 +1,4 @@
+import { refusal } from '#shared/core/refusal.ts'
 import type { IncomingMessage } from 'node:http'
 import type { Router } from '@koa/router'
 import type { Context } from 'koa'
@@ -9,7 +10,7 @@ import {
   metadataPaths,
   refusedRegistration,
 } from '#api/mcp/protected-resource.ts'
-import { invalidToken, openAccessToken } from '#api/oauth/open-application.ts'
+import { openAccessToken } from '#api/oauth/open-application.ts'
 import type { McpView } from '#api/mcp/server.ts'
 import { readCalls } from '#api/mcp/read-arguments.ts'
 import { createToolCaller } from '#api/mcp/tool-caller.ts'
@@ -94,7 +95,7 @@ async function authenticate(ctx: Context, backend: ApiBackend): Promise<ToolRigh
     delete ctx.req.headers.authorization
     ctx.req.headers[ticketHeader] = sealTicket(backend.seal, ticket, backend.now())
     const { permissions, scope } = await authenticateCaller(ctx, backend)
-    if (scope.vault !== vault) throw invalidToken()
+    if (scope.vault !== vault) throw refusal('unauthenticated', 'accessTokenEnded')
     return { permissions, scopes }
   } catch (error) {
     if (error instanceof Refusal && error.reason === 'unauthenticated') {

@@ -3,7 +3,7 @@ import type { Router } from '@koa/router'
 import type { Context } from 'koa'
 import type { HttpServer } from '#api/edge/server.ts'
 import type { Backend } from '#shared/backend.ts'
-import { Refusal } from '#shared/core/errors.ts'
+import { refusal } from '#shared/core/refusal.ts'
 import {
   createReadinessCheck,
   presentParts,
@@ -104,7 +104,8 @@ export function operationRoutes(router: Router, backend: ApiBackend): void {
       const row = await requireVisibleOperation(backend, caller, params.id)
       if (row.state !== 'cancelled') await cancelOrRefuse(backend, caller, row.id)
       const after = await requireVisibleOperation(backend, caller, params.id)
-      if (after.state !== 'cancelled' && isEnded(after)) throw notCancelled(row.id)
+      if (after.state !== 'cancelled' && isEnded(after))
+        throw refusal('conflict', 'operationEnded', { id: row.id })
       ctx.status = after.state === 'cancelled' ? 200 : 202
       ctx.body = presentOperation(after)
     },
@@ -125,7 +126,8 @@ async function cancelOrRefuse(
   id: string,
 ): Promise<void> {
   if (await cancelOperation(backend, account, id)) return
-  if (!(await cancelFileOfOperation(backend.postgres.query, account, id))) throw notCancelled(id)
+  if (!(await cancelFileOfOperation(backend.postgres.query, account, id)))
+    throw refusal('conflict', 'operationEnded', { id })
   await backend.operationWaiter.waitUntilSettled(account, id, operationWaitMs)
 }
 
@@ -139,13 +141,6 @@ const causesOf = (
 }
 
 const isEnded = ({ state }: OperationRow): boolean => state !== 'accepted' && state !== 'running'
-
-const notCancelled = (id: string): Refusal =>
-  new Refusal(
-    'conflict',
-    'This operation has begun or ended and cannot be cancelled',
-    `GET /v1/operations/${id} tells its state`,
-  )
 
 /** An owner key sees the work of the whole account, every other key that of its vault. */
 const operationScope = (caller: Caller): OperationScope => ({
@@ -162,9 +157,5 @@ async function requireVisibleOperation(
     ? await findVisibleOperation(postgres.query, operationScope(caller), id)
     : undefined
   if (row) return row
-  throw new Refusal(
-    'missing',
-    'No such operation',
-    'GET /v1/operations lists those this key may see',
-  )
+  throw refusal('missing', 'noSuchOperation')
 }

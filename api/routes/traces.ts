@@ -6,7 +6,7 @@ import { presentPage } from '#api/present/page.ts'
 import { presentRecalled, presentTrace, presentTraceSummary } from '#api/present/trace.ts'
 import { requireOwner, requireRetrievePermission, type Caller } from '#shared/access/caller.ts'
 import { parseExclusiveEnd, parseStart } from '#shared/core/dates.ts'
-import { Refusal } from '#shared/core/errors.ts'
+import { refusal } from '#shared/core/refusal.ts'
 import { isUuid } from '#shared/core/ids.ts'
 import { readPage } from '#shared/core/page.ts'
 import {
@@ -127,10 +127,5 @@ async function requireTrace(
     ? await findCallTrace(postgres.query, traceScope(caller), id)
     : undefined
   if (stored) return stored
-  throw new Refusal(
-    'missing',
-    'No such trace',
-    'The id is the X-Memory-Trace of a call of this vault; GET /v1/traces lists the latest. ' +
-      'A trace is kept for the trace_days of GET /v1/account/policy',
-  )
+  throw refusal('missing', 'noSuchTrace')
 }

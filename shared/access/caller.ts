@@ -1,4 +1,5 @@
 import { Refusal } from '#shared/core/errors.ts'
+import { refusal } from '#shared/core/refusal.ts'
 import { expiredRemain } from '#shared/core/refusals.ts'
 import {
   hashKey,
@@ -104,11 +105,7 @@ export async function authenticateKeyHash(
   const row = await find(presented.keyHash)
   if (row) return callerOf(row, presented)
   if (!(await lacksSignIn?.(presented.keyHash))) throw unauthenticatedRefusal('Invalid Memory Key')
-  throw new Refusal(
-    'unauthenticated',
-    'This organization demands a sign-in',
-    'Sign in again at the console, and use the key that it shows under Connect',
-  )
+  throw refusal('unauthenticated', 'signInNeeded')
 }
 
 /** A key as it was presented, and what of its rights it is used with. */
@@ -173,11 +170,7 @@ const needsUser = ({ ownerKey, keyRow }: Caller): boolean =>
  */
 export function requireNamedUser(caller: Caller): void {
   if (!needsUser(caller)) return
-  throw new Refusal(
-    'invalid',
-    'X-Memory-User is missing: this key opens the vaults of users alone',
-    'Let the program send the id of its user in X-Memory-User, as the page on chat programs says of each; a program of one person takes a key with the rights "memory"',
-  )
+  throw refusal('invalid', 'userNotNamed')
 }
 
 /**
@@ -186,15 +179,8 @@ export function requireNamedUser(caller: Caller): void {
  * @throws Refusal `invalid` for a request with X-Memory-User.
  */
 function rejectNamedUser({ ownerKey }: Caller): void {
-  if (ownerKey !== null) throw namedUserRefusal()
+  if (ownerKey !== null) throw refusal('invalid', 'userNamedForAccount')
 }
-
-export const namedUserRefusal = (): Refusal =>
-  new Refusal(
-    'invalid',
-    'X-Memory-User opens the vault of one user, and this is about the account',
-    'Leave X-Memory-User out here',
-  )
 
 const unauthenticatedRefusal = (message: string): Refusal =>
   new Refusal(
@@ -220,12 +206,7 @@ export const isOwnerKey = ({ kind, mode, keyRow }: Caller): boolean =>
 export function requireOwner(caller: Caller): void {
   if (isOwnerKey(caller)) return
   rejectNamedUser(caller)
-  throw new Refusal(
-    'forbidden',
-    'This key does not speak for its account',
-    'Use the key that was made with the account, without a suffix, or an admin credential of its email; ' +
-      'keys made by POST /v1/keys and keys of members open their own vault alone',
-  )
+  throw refusal('forbidden', 'notOwnerKey')
 }
 
 /**
@@ -238,11 +219,7 @@ export function requireMintPermission(caller: Caller): void {
   rejectNamedUser(caller)
   const { kind, mode, keyRow } = caller
   if (kind === 'vault' && mode === 'on' && keyRow.rights === 'all') return
-  throw new Refusal(
-    'forbidden',
-    'This key makes no keys',
-    'Use a Memory Key of the account without a suffix; keys of members of an organization cannot, nor can keys that were made for a client',
-  )
+  throw refusal('forbidden', 'keyMakesNoKeys')
 }
 
 /**
@@ -252,15 +229,8 @@ export function requireMintPermission(caller: Caller): void {
  * @throws Refusal `forbidden` once another key has replaced it.
  */
 export function requireNotRotated({ keyRow }: Pick<Caller, 'keyRow'>): void {
-  if (keyRow.isRotated) throw keyRotatedRefusal()
+  if (keyRow.isRotated) throw refusal('forbidden', 'keyRotated')
 }
-
-export const keyRotatedRefusal = (): Refusal =>
-  new Refusal(
-    'forbidden',
-    'This key was rotated and neither makes nor ends keys any more',
-    'Use the key that took its place',
-  )
 
 /**
  * @throws Refusal `forbidden` when the key's suffix excludes reading; `unavailable` while the vault
@@ -269,11 +239,7 @@ export const keyRotatedRefusal = (): Refusal =>
 export function requireRetrievePermission(caller: Caller): void {
   const { permissions, mode } = caller
   if (permissions.retrieve) return requireNothingExpired(caller)
-  throw new Refusal(
-    'forbidden',
-    `This key is used with :${mode}, which does not read memory`,
-    'Use the key without a suffix or with :read',
-  )
+  throw refusal('forbidden', 'keyDoesNotRead', { mode })
 }
 
 /** The same for an endpoint that without the right finds nothing. */

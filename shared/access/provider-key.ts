@@ -1,4 +1,5 @@
 import { Refusal } from '#shared/core/errors.ts'
+import { refusal } from '#shared/core/refusal.ts'
 import { containsKey } from '#shared/access/key.ts'
 import { recordAccountEvent } from '#shared/events/account-events.postgres.ts'
 import type { Seal } from '#shared/core/seal.ts'
@@ -19,13 +20,7 @@ import {
  */
 export function parseProviderKey(text: string): string {
   const key = text.trim()
-  if (containsKey(key)) {
-    throw new Refusal(
-      'invalid',
-      'key is a Memory Key',
-      'Store the key that the model provider gave you',
-    )
-  }
+  if (containsKey(key)) throw refusal('invalid', 'storedKeyIsMemoryKey')
   if (/^[\x21-\x7E]{1,1024}$/.test(key)) return key
   throw new Refusal('invalid', 'key must be 1 to 1024 printable ASCII characters without spaces')
 }

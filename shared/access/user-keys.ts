@@ -1,4 +1,5 @@
 import { Refusal } from '#shared/core/errors.ts'
+import { refusal } from '#shared/core/refusal.ts'
 import { countUsers, insertUserVault, lockUserPolicy } from '#shared/access/accounts.postgres.ts'
 import { mintKey } from '#shared/access/key.ts'
 import {
@@ -42,20 +43,20 @@ const templates =
  */
 export function parseExternalId(text: string, field: string): string {
   const id = text.normalize('NFC').trim()
-  if (id === '') throw refusal(`${field} is empty`)
+  if (id === '') throw invalidId(`${field} is empty`)
   if (Array.from(id).length > lengthMax)
-    throw refusal(`${field} must have at most ${lengthMax} characters`)
+    throw invalidId(`${field} must have at most ${lengthMax} characters`)
   // A damaged character stands for several: two ids could become one.
   if (/[\p{Cc}\p{Zl}\p{Zp}\uFFFD]/u.test(id) || !id.isWellFormed())
-    throw refusal(`${field} must be text in UTF-8 without control characters`)
+    throw invalidId(`${field} must be text in UTF-8 without control characters`)
   if (placeholders.has(id.toLowerCase()))
-    throw refusal(`${field} is "${id}", which programs write for a missing value`)
+    throw invalidId(`${field} is "${id}", which programs write for a missing value`)
   if (templates.test(id))
-    throw refusal(`${field} is "${id}", a template that the program did not fill in`)
+    throw invalidId(`${field} is "${id}", a template that the program did not fill in`)
   return id
 }
 
-const refusal = (message: string): Refusal =>
+const invalidId = (message: string): Refusal =>
   new Refusal(
     'invalid',
     message,
@@ -99,7 +100,7 @@ export async function ensureUserKey(
   const found = await findStoredUserKey(tx, user)
   // Between the two statements the user was erased, or the account.
   if (!found) throw new Refusal('conflict', 'This user is being erased', 'Try again in a moment')
-  if (!found.isActive) throw inactiveUserRefusal('conflict', found.id)
+  if (!found.isActive) throw refusal('conflict', 'userKeyEnded', { id: found.id })
   const key = unsealUserKey(backend, found)
   const { account, actor } = user
   await recordAccountEvent(tx, { account, actor, action: 'key.revealed', subject: found.masked })
@@ -137,17 +138,10 @@ async function createUserKey(
   const createdAt = await storeKey(tx, backend.config.keyPepper, { ...row, ...event })
   // The event holds its account until the transaction ends: of requests at once each counts those before it.
   const { users, usersMax } = await countUsers(tx.query, account, backend.config.usersMax)
-  if (users > usersMax) throw tooManyUsers(usersMax)
+  if (users > usersMax) throw refusal('forbidden', 'tooManyUsers', { usersMax })
   const { id, key } = minted
   return { id, key, name, createdAt, expiresAt, isNew: true }
 }
-
-const tooManyUsers = (usersMax: number): Refusal =>
-  new Refusal(
-    'forbidden',
-    `This account has its ${usersMax} users, and this id would be one more`,
-    'The operator of the service raises users_max (PATCH /v1/operator/tenants/:accountId, or USERS_MAX); DELETE /v1/keys/:id?erase=true erases a user. Ids that change with each request make a user each',
-  )
 
 /** A new raw key of a user, and its sealed form, which opens with its id. */
 export function mintSealedKey({ seal }: Pick<SealBackend, 'seal'>) {
@@ -162,19 +156,7 @@ function unsealUserKey({ seal }: SealBackend, { id, sealed }: StoredUserKey): st
   } catch {
     // The master key that sealed it is not configured any more.
   }
-  throw new Refusal(
-    'conflict',
-    'The key of this user cannot be shown any more, though it still works',
-    `POST /v1/keys/${id}/remint puts another in its place; X-Memory-User opens the vault without a key`,
-  )
+  throw refusal('conflict', 'userKeySealed', { id })
 }
 
 const sealContext = (id: string): string => `memory_keys:${id}`
-
-/** @param id of the key */
-export const inactiveUserRefusal = (reason: 'conflict' | 'forbidden', id: string): Refusal =>
-  new Refusal(
-    reason,
-    'The key of this user was revoked, or has expired',
-    `POST /v1/keys/${id}/remint opens the vault again with another key; DELETE /v1/keys/${id}?erase=true erases it, and the id is free again`,
-  )

@@ -1,5 +1,4 @@
 import { isDeepStrictEqual } from 'node:util'
-import { keyRotatedRefusal } from '#shared/access/caller.ts'
 import { mintKey } from '#shared/access/key.ts'
 import {
   expireRotatedKey,
@@ -24,6 +23,7 @@ import {
 import { mintSealedKey } from '#shared/access/user-keys.ts'
 import type { Config } from '#shared/core/config.ts'
 import { Refusal } from '#shared/core/errors.ts'
+import { refusal } from '#shared/core/refusal.ts'
 import { noSuchKey } from '#shared/core/refusals.ts'
 import { isUuid, mintId } from '#shared/core/ids.ts'
 import type { Seal } from '#shared/core/seal.ts'
@@ -103,7 +103,7 @@ export async function rotateMemoryKey(
   // Revoking every key of the vault takes the same lock, so it does not miss the key that is made here.
   await lockVaults(tx, [vault])
   const previous = await expireRotatedKey(tx, keyHash, graceSeconds)
-  if (!previous) throw keyRotatedRefusal()
+  if (!previous) throw refusal('forbidden', 'keyRotated')
   if (previous.expiresSooner) await recordRevokedKeys(tx, [previous], actor)
   // Webhooks get no event of a key that works for `graceSeconds` more, now or when it expires.
   if (previous.hasExpired) await emitKeyRevoked(tx, backend.queue, [previous])
@@ -167,27 +167,9 @@ async function lockReplaceableKey(
   if (known) await lockVaults(tx, [known.vault])
   const key = known && (await findReplaceableKey(tx, account, keyId))
   if (!key) throw noSuchKey()
-  if (key.rights !== 'all') {
-    throw new Refusal(
-      'conflict',
-      'This key was made for a client',
-      'DELETE /v1/keys/:id ends it, and POST /v1/keys with rights makes another',
-    )
-  }
-  if (key.isOwnerVault) {
-    throw new Refusal(
-      'conflict',
-      'This key acts for the account',
-      'POST /v1/keys/rotate, asked with it, puts another in its place',
-    )
-  }
-  if (key.isErased) {
-    throw new Refusal(
-      'conflict',
-      'The vault of this key was erased',
-      'POST /v1/keys makes a key with an empty vault',
-    )
-  }
+  if (key.rights !== 'all') throw refusal('conflict', 'keyForClient')
+  if (key.isOwnerVault) throw refusal('conflict', 'keyForAccount')
+  if (key.isErased) throw refusal('conflict', 'vaultErased')
   return key
 }
 
@@ -252,13 +234,7 @@ export async function revokeAccountKey(
   const key = isUuid(id) ? await findAccountKey(postgres.query, account, id) : undefined
   if (!key) throw noSuchKey()
   const { hash, vault, masked: subject } = key
-  if (hash.equals(keyHash) && !isClientKey) {
-    throw new Refusal(
-      'conflict',
-      'A key does not end itself',
-      'POST /v1/keys/rotate puts another in its place; or use another key of the account, or its admin',
-    )
-  }
+  if (hash.equals(keyHash) && !isClientKey) throw refusal('conflict', 'keyEndsItself')
   await postgres.transaction(async tx => {
     const hasBegun = erase && (await findOperationStatus(tx.query, operation)) !== undefined
     // Vaults are locked before keys, in the order of `eraseAccount`.
@@ -267,13 +243,7 @@ export async function revokeAccountKey(
       await recordAccountEvent(tx, { account, actor, action: 'vault.cleared', subject })
     }
     await announceRevokedKeys(tx, queue, await revokeKey(tx.query, account, hash), actor)
-    if (erase && (await hasActiveKey(tx, vault))) {
-      throw new Refusal(
-        'conflict',
-        'Another key opens this vault, which cannot be erased with this one',
-        'Revoke the other key first, or leave erase out',
-      )
-    }
+    if (erase && (await hasActiveKey(tx, vault))) throw refusal('conflict', 'vaultOpenedByOther')
   })
   if (erase) vaultIndexes.forget(vault)
 }

@@ -4,6 +4,7 @@ import {
   type AccountTerms,
 } from '#shared/access/accounts.postgres.ts'
 import { Refusal } from '#shared/core/errors.ts'
+import { refusal } from '#shared/core/refusal.ts'
 import { noSuchAccount } from '#shared/core/refusals.ts'
 import {
   recordAccountEvents,
@@ -55,22 +56,12 @@ export async function changeBilling(
 
 function requireOneBalance(change: BillingChange): void {
   const { balance, addBalance } = change
-  if (balance !== undefined && addBalance !== undefined)
-    throw new Refusal(
-      'invalid',
-      'balance and add_balance are given together',
-      'Send balance to replace what is left, or add_balance to add to it',
-    )
+  if (balance !== undefined && addBalance !== undefined) throw refusal('invalid', 'twoBalances')
 }
 
 function changedBalance(before: number | null, { balance, addBalance }: BillingChange) {
   if (addBalance === undefined) return balance === undefined ? before : balance
-  if (before === null)
-    throw new Refusal(
-      'conflict',
-      'The balance of this account is unlimited, so nothing can be added to it',
-      'Send balance to limit it',
-    )
+  if (before === null) throw refusal('conflict', 'balanceUnlimited')
   const sum = before + addBalance
   if (sum <= balanceMax) return sum
   throw new Refusal('invalid', `The balance would be more than ${balanceMax} tokens`)

@@ -12,7 +12,7 @@ import {
 import { emailProof, signReceipt } from '#shared/accounts/erasure-receipt.ts'
 import { deleteIdempotencyClaims } from '#shared/operations/idempotency.postgres.ts'
 import { retireVaults } from '#shared/vault/delete/retire-vaults.postgres.ts'
-import { Refusal } from '#shared/core/errors.ts'
+import { refusal } from '#shared/core/refusal.ts'
 import { idForPurpose } from '#shared/core/ids.ts'
 import { countVault } from '#shared/vault/delete/delete-cleared.mongo.ts'
 import type { Transaction, Postgres } from '#shared/storage/postgres/connect.ts'
@@ -47,7 +47,8 @@ export async function eraseAccount(
 ): Promise<AccountErasureRow> {
   const vaults = await postgres.transaction(async tx => {
     const lockedAccount = await lockAccount(tx, account)
-    if (!lockedAccount || lockedAccount.email !== email.toLowerCase()) throw emailMismatch()
+    if (!lockedAccount || lockedAccount.email !== email.toLowerCase())
+      throw refusal('invalid', 'otherEmail')
     const { vaults } = lockedAccount
     // The erasures of the vaults have derived ids: the id of the request is the account's erasure.
     const operation = idForPurpose(id, 'erase vaults')
@@ -69,13 +70,6 @@ export async function eraseAccount(
   for (const vault of vaults) vaultIndexes.forget(vault)
   return (await findAccountErasure(postgres.query, id))!
 }
-
-const emailMismatch = (): Refusal =>
-  new Refusal(
-    'invalid',
-    'email is not that of this account',
-    'Send the email of the account, so that nothing is erased by mistake',
-  )
 
 async function scheduleErasureCheck(
   tx: Transaction,

@@ -2,7 +2,7 @@ import { listUsers, revokeVaultKeys, type ListedUser } from '#shared/access/memo
 import { announceRevokedKeys } from '#shared/access/revoked-key.ts'
 import { emailProof, signReceipt } from '#shared/accounts/erasure-receipt.ts'
 import type { Config } from '#shared/core/config.ts'
-import { Refusal } from '#shared/core/errors.ts'
+import { refusal } from '#shared/core/refusal.ts'
 import { recordAccountEvent } from '#shared/events/account-events.postgres.ts'
 import { lockVaults } from '#shared/operations/vault-locks.postgres.ts'
 import type { Query, Transaction } from '#shared/storage/postgres/connect.ts'
@@ -32,7 +32,7 @@ export async function findErasedUser(
   { account, externalId, now }: UserErasure,
 ): Promise<{ vault: string; memories: number }> {
   const user = await findUser(postgres.query, account, externalId)
-  if (!user) throw noSuchUser()
+  if (!user) throw refusal('missing', 'noSuchUserOfAccount')
   const { memories } = await countVault(mongo, user, now)
   return { vault: user.vault, memories }
 }
@@ -52,7 +52,8 @@ export async function eraseUser(
   { vault, memories }: { vault: string; memories: number },
 ): Promise<{ erased: ErasedUser; receipt: string }> {
   await lockVaults(tx, [vault])
-  if ((await findUser(tx.query, account, externalId))?.vault !== vault) throw noSuchUser()
+  if ((await findUser(tx.query, account, externalId))?.vault !== vault)
+    throw refusal('missing', 'noSuchUserOfAccount')
   await retireVaults(tx, { queue }, { operation: id, account, keyHash, vaults: [vault] })
   const revoked = await revokeVaultKeys(tx, vault)
   await announceRevokedKeys(tx, queue, revoked, actor)
@@ -75,10 +76,3 @@ const findUser = async (
   (
     await listUsers(query, account, { search: undefined, after: undefined, limit: 1, externalId })
   )[0]
-
-const noSuchUser = (): Refusal =>
-  new Refusal(
-    'missing',
-    'This account has no user of that id',
-    'GET /v1/account/users lists them; a user who was erased is not there any more',
-  )

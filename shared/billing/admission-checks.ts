@@ -1,4 +1,4 @@
-import { Refusal } from '#shared/core/errors.ts'
+import { refusal } from '#shared/core/refusal.ts'
 import type { Caller } from '#shared/access/caller.ts'
 import { findBalance } from '#shared/access/accounts.postgres.ts'
 import type { Query } from '#shared/storage/postgres/connect.ts'
@@ -8,22 +8,16 @@ import type { Query } from '#shared/storage/postgres/connect.ts'
  */
 export function requireBalance({ keyRow, inspects }: Pick<Caller, 'keyRow' | 'inspects'>): void {
   if (inspects) return
-  if (isBalanceExhausted(keyRow.balance)) throw balanceExhausted()
+  if (isBalanceExhausted(keyRow.balance)) throw refusal('unpaid', 'balanceUsedUp')
 }
 
 /** Like `requireBalance`, for requests without a Memory Key. @throws as `requireBalance`. */
 export async function requireAccountBalance(query: Query, account: string): Promise<void> {
-  if (isBalanceExhausted(await findBalance(query, account))) throw balanceExhausted()
+  if (isBalanceExhausted(await findBalance(query, account)))
+    throw refusal('unpaid', 'balanceUsedUp')
 }
 
 const isBalanceExhausted = (balance: number | null): boolean => balance !== null && balance <= 0
-
-const balanceExhausted = (): Refusal =>
-  new Refusal(
-    'unpaid',
-    'The balance of this account is used up',
-    'Deleting and exporting still work; to go on, ask the operator of this service to add to the balance',
-  )
 
 /** Pending operations of one vault: one key must not fill the queue of all tenants. */
 const pendingMax = 50_000
@@ -36,19 +30,11 @@ const pendingMax = 50_000
  */
 export function requireQueueCapacity({ keyRow }: Pick<Caller, 'keyRow'>): void {
   if (keyRow.pending < pendingMax) return
-  throw new Refusal(
-    'limited',
-    `${pendingMax} pieces of work of this vault wait to be done`,
-    'Try again when some are: GET /v1/operations tells how far they are',
-  )
+  throw refusal('limited', 'tooManyPending', { pendingMax })
 }
 
 /** @throws Refusal `unpaid` when the account has no card on file. */
 export function requirePaymentMethod({ keyRow }: Pick<Caller, 'keyRow'>): void {
   if (keyRow.paymentMethod !== null) return
-  throw new Refusal(
-    'unpaid',
-    'This account has no card on file',
-    'Files need one. Its operator gives it one on the page Tenants of the console, or with node scripts/account-billing.ts --email <email> --payment-method self-hosted',
-  )
+  throw refusal('unpaid', 'noCard')
 }

@@ -1,5 +1,5 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
-import { Refusal } from '#shared/core/errors.ts'
+import { refusal } from '#shared/core/refusal.ts'
 
 const signatureBytes = 16
 
@@ -28,11 +28,7 @@ export class CursorCodec {
       provided.toString('base64url') === signature &&
       timingSafeEqual(provided, this.#sign(payload, bound))
     if (isValid) return JSON.parse(Buffer.from(payload, 'base64url').toString()) as unknown
-    throw new Refusal(
-      'invalid',
-      'cursor is not one of this list',
-      'Send next_cursor of the page before, with the same key and filters',
-    )
+    throw refusal('invalid', 'badCursor')
   }
 
   #sign(payload: string, bound: readonly unknown[]): Buffer {

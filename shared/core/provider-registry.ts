@@ -1,5 +1,5 @@
 import rows from '#shared/core/built-in-providers.json' with { type: 'json' }
-import { Refusal } from '#shared/core/errors.ts'
+import { refusal } from '#shared/core/refusal.ts'
 
 /** A request and response format; `responses` is OpenAI's Responses API. Formats are never translated. */
 export type ApiFormat = 'openai' | 'anthropic' | 'google' | 'responses'
@@ -111,11 +111,6 @@ export function withVersion({ apiVersion }: Provider, address: string): URL {
 
 function deploymentPath(provider: Provider, path: string, model: string): string {
   if (!hasDeploymentPaths(provider) || !deploymentPaths.has(path)) return path
-  if (/^\.+$/.test(model))
-    throw new Refusal(
-      'invalid',
-      'The model is no name of a deployment',
-      `Name one: ${provider.name}/<deployment>`,
-    )
+  if (/^\.+$/.test(model)) throw refusal('invalid', 'noDeployment', { name: provider.name })
   return `/deployments/${encodeURIComponent(model)}${path}`
 }

@@ -1,4 +1,5 @@
 import { Refusal } from '#shared/core/errors.ts'
+import { refusal } from '#shared/core/refusal.ts'
 import { tooManyFields } from '#shared/core/refusals.ts'
 import { sanitizeJson } from '#shared/core/sanitize-text.ts'
 
@@ -68,11 +69,7 @@ export function readMetadataEntries(
   }
   const stray = entries.find(([key]) => !/^[A-Za-z0-9._-]{1,64}$/.test(key))
   if (!stray) return entries
-  throw new Refusal(
-    'invalid',
-    `${field} has a field whose name is none`,
-    `A name has 1 to ${keyMax} letters, digits, ".", "_" and "-", such as agent_id`,
-  )
+  throw refusal('invalid', 'badMetadataName', { field, keyMax })
 }
 
 /** @throws Refusal `invalid` for what metadata cannot have. */
@@ -92,11 +89,7 @@ export function parseMetadataValue(value: unknown, field: string): MetadataValue
  */
 function parseNumber(value: number, field: string): number {
   if (Math.abs(value) <= Number.MAX_SAFE_INTEGER) return value === 0 ? 0 : value
-  throw new Refusal(
-    'invalid',
-    `${field} is a number beyond 2^53, which loses digits`,
-    'Send it as text, such as "1234567890123456789", when you store and when you filter',
-  )
+  throw refusal('invalid', 'metadataNumberTooLarge', { field })
 }
 
 export const valueHint = `Values are texts of at most ${textMax} characters, numbers, true and false`

@@ -1,4 +1,5 @@
 import { Refusal, type RefusalReason } from '#shared/core/errors.ts'
+import { refusal } from '#shared/core/refusal.ts'
 import { withTimeout } from '#shared/core/with-timeout.ts'
 
 type ModelFault = {
@@ -65,9 +66,5 @@ export const withEmbeddingTimeout = <Result>(
   ms = embeddingTimeoutMs,
 ): Promise<Result> =>
   withTimeout(work, Math.max(0, ms), () => {
-    throw new Refusal(
-      'upstream',
-      `The embedding model ${model} did not answer in time`,
-      'Try again; if it lasts, the operator should check the provider and its key',
-    )
+    throw refusal('upstream', 'embedderLate', { model })
   })

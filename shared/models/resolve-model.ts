@@ -1,6 +1,7 @@
 import families from '#shared/models/model-families.json' with { type: 'json' }
 import type { Config } from '#shared/core/config.ts'
 import { Refusal } from '#shared/core/errors.ts'
+import { refusal } from '#shared/core/refusal.ts'
 import { reachableProviders, type ModelCatalog } from '#shared/models/model-catalog.ts'
 import {
   providerOfKey,
@@ -136,9 +137,5 @@ const truncateName = (name: string): string => name.slice(0, 64)
 export function requireKeyForm(provider: string, key: string): void {
   const owner = providerOfKey(key)
   if (owner === undefined || owner === provider) return
-  throw new Refusal(
-    'invalid',
-    `This provider key is one of ${owner}, and the request is for ${provider}; it was not sent`,
-    `Send a key of ${provider}, or name a model of ${owner}`,
-  )
+  throw refusal('invalid', 'otherProvidersKey', { owner, provider })
 }

@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream'
 import type { Agent, request as UndiciRequest } from 'undici'
 import { Refusal } from '#shared/core/errors.ts'
+import { refusal } from '#shared/core/refusal.ts'
 import { timeProviderCall } from '#shared/core/timed-fetch.ts'
 
 /** A provider's response; the body's bytes are unchanged. */
@@ -63,11 +64,7 @@ export class Upstream {
     if (status < 300 || status >= 400 || status === 304)
       return { status, headers: response.headers, body: response.body }
     response.body.on('error', () => {}).destroy()
-    throw new Refusal(
-      'upstream',
-      `${provider} answers with a redirect`,
-      'Redirects are not followed; the operator should check its base URL',
-    )
+    throw refusal('upstream', 'providerRedirects', { provider })
   }
 
   async close(): Promise<void> {

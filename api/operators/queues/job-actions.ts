@@ -1,5 +1,6 @@
 import type { ApiBackend } from '#api/edge/api-backend.ts'
 import { Refusal } from '#shared/core/errors.ts'
+import { refusal } from '#shared/core/refusal.ts'
 import {
   deleteEndedJobs,
   findJobs,
@@ -52,12 +53,7 @@ export async function changeJobs(
 
 async function oldestDead({ postgres }: ApiBackend, queue: string): Promise<string[]> {
   const name = queueOfDead(queue)
-  if (!name)
-    throw new Refusal(
-      'invalid',
-      'job_ids is required',
-      'Only the dead jobs of a queue can be named all at once',
-    )
+  if (!name) throw refusal('invalid', 'jobIdsMissing')
   const letters = await listDeadLetters(postgres.query, name, deadAtOnce + 1)
   return letters.map(({ id }) => id)
 }

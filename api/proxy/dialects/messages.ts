@@ -11,7 +11,7 @@ import {
 } from '#api/proxy/dialects/long-content.ts'
 import type { RequestPlaces } from '#api/proxy/dialects/places.ts'
 import { MemberRemovals, type Removals } from '#api/proxy/json/splice.ts'
-import { Refusal } from '#shared/core/errors.ts'
+import { refusal } from '#shared/core/refusal.ts'
 import type { Steps } from '#shared/core/event-loop.ts'
 import {
   createNameMatcher,
@@ -293,11 +293,7 @@ function readMemoryFlag(body: Buffer, at: number, field: string): boolean | unde
   if (first === 0x74) return true
   if (first === 0x66) return false
   if (first === 0x6e) return undefined
-  throw new Refusal(
-    'invalid',
-    `${field} must be boolean`,
-    'Send false to keep this message out of the vault',
-  )
+  throw refusal('invalid', 'notBoolean', { field })
 }
 
 /** A name that a memory cannot hold is ignored. */

@@ -13,7 +13,7 @@ import {
   ensureUser,
   requireUser,
 } from '#shared/org/admin/user.ts'
-import { Refusal } from '#shared/core/errors.ts'
+import { refusal } from '#shared/core/refusal.ts'
 import { createReviewer, removeReviewer } from '#shared/org/admin/reviewers.ts'
 import { reviewerRows, type ReviewerRow } from '#shared/org/base/reviewers.postgres.ts'
 import { userRows } from '#shared/org/base/users.postgres.ts'
@@ -94,13 +94,7 @@ export function members(router: Router, backend: ApiBackend): void {
     async handle({ admin, params, body }, ctx) {
       const org = params.orgId
       const { team_member_id: name, key_id: key } = body
-      if ((name === undefined) === (key === undefined)) {
-        throw new Refusal(
-          'invalid',
-          'team_member_id or key_id is required, and not both',
-          'Name the member, or one of their keys',
-        )
-      }
+      if ((name === undefined) === (key === undefined)) throw refusal('invalid', 'memberOrKey')
       const user = await assignRoles(backend, { admin, org }, body.role_ids, async tx => {
         if (name !== undefined) return ensureUser(tx, { admin, org }, name)
         const { user } = await requireMemberKey(tx.query, backend, org, key ?? '')

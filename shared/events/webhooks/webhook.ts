@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { recordAccountEvent } from '#shared/events/account-events.postgres.ts'
 import { Refusal } from '#shared/core/errors.ts'
+import { refusal } from '#shared/core/refusal.ts'
 import { isUuid } from '#shared/core/ids.ts'
 import { hastenDeliveryJob, sendDeliveryJobs } from '#shared/events/webhooks/delivery-job.ts'
 import type { Queue } from '#shared/storage/queue/queue.ts'
@@ -71,13 +72,7 @@ export async function createWebhook(
   const webhook = { id, account, storedUrl, description, events, secret: sealed }
   await postgres.transaction(async tx => {
     const result = await insertWebhook(tx, webhook, webhooksMax)
-    if (result === 'refused') {
-      throw new Refusal(
-        'conflict',
-        `An account has at most ${webhooksMax} webhooks`,
-        'Delete one that is not needed any more',
-      )
-    }
+    if (result === 'refused') throw refusal('conflict', 'tooManyWebhooks', { webhooksMax })
     await recordWebhookEvent(tx, { account, actor }, `webhook.${result}`, id)
   })
   return { webhook: await requireWebhook({ postgres, seal }, account, id), secret }
@@ -234,11 +229,7 @@ async function requireActiveWebhook(
 ): Promise<StoredWebhook> {
   const webhook = await requireStoredWebhook(query, account, id)
   if (webhook.disabledAt === null) return webhook
-  throw new Refusal(
-    'conflict',
-    'This webhook is switched off',
-    'PATCH it with {"active": true} first',
-  )
+  throw refusal('conflict', 'webhookOff')
 }
 
 /** An address is stored sealed, since its path or query often is the receiver's secret. */
@@ -252,11 +243,7 @@ export function openUrl(seal: Seal, webhook: string, stored: string): string {
   try {
     return seal.open(stored, urlPlace(webhook))
   } catch {
-    throw new Refusal(
-      'conflict',
-      `The address of webhook ${webhook} can no longer be opened`,
-      'The operator has dropped the master key it was sealed with. PATCH the webhook with its url, or delete it',
-    )
+    throw refusal('conflict', 'webhookSealed', { webhook })
   }
 }
 

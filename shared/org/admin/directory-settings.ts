@@ -1,5 +1,6 @@
 import type { Config } from '#shared/core/config.ts'
 import { Refusal } from '#shared/core/errors.ts'
+import { refusal } from '#shared/core/refusal.ts'
 import { applyGrants } from '#shared/org/admin/directory.ts'
 import {
   readDirectorySettings,
@@ -22,27 +23,13 @@ export function changeDirectorySettings(
   scope: OrgAdmin,
   change: { [Field in keyof DirectorySettings]?: DirectorySettings[Field] | undefined },
 ): Promise<DirectorySettings> {
-  if (change.required && backend.config.oidc === null)
-    throw new Refusal(
-      'conflict',
-      'This service has no login provider to sign in at',
-      'The operator sets OIDC_ISSUER, as the page on signing in says',
-    )
+  if (change.required && backend.config.oidc === null) throw refusal('conflict', 'noLoginProvider')
   const { org } = scope
   const grants = change.grants?.map(one => ({ ...one, group: normalizeName(one.group, 'group') }))
   const idle = grants?.find(({ roleIds, reviews }) => roleIds.length === 0 && !reviews)
-  if (idle)
-    throw new Refusal(
-      'invalid',
-      `The group ${idle.group} gets nothing`,
-      'Give it role_ids, or reviews',
-    )
+  if (idle) throw refusal('invalid', 'groupGetsNothing', { group: idle.group })
   if (grants && new Set(grants.map(({ group }) => group.toLowerCase())).size < grants.length)
-    throw new Refusal(
-      'invalid',
-      'A group is named twice in grants',
-      'Name it once, with all it gets',
-    )
+    throw refusal('invalid', 'groupNamedTwice')
   return changePart(backend, scope, {
     action: 'directory.changed',
     read: query => readDirectorySettings(query, org),

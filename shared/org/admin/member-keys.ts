@@ -13,7 +13,8 @@ import { insertKey } from '#shared/access/memory-keys.postgres.ts'
 import { storeKey } from '#shared/access/mint.ts'
 import { announceRevokedKeys } from '#shared/access/revoked-key.ts'
 import type { Config } from '#shared/core/config.ts'
-import { Refusal } from '#shared/core/errors.ts'
+import type { Refusal } from '#shared/core/errors.ts'
+import { refusal } from '#shared/core/refusal.ts'
 import { mintId } from '#shared/core/ids.ts'
 import { noSuchKey } from '#shared/core/refusals.ts'
 import type { Seal } from '#shared/core/seal.ts'
@@ -59,11 +60,7 @@ export const mintMemberKey = (
 /** @throws Refusal `conflict` for a member whom the directory has switched off. */
 function requireActive(user: UserRow): UserRow {
   if (user.active) return user
-  throw new Refusal(
-    'conflict',
-    'The directory has switched this member off',
-    'Switch the person on there; until then no key opens their vault',
-  )
+  throw refusal('conflict', 'memberSwitchedOff')
 }
 
 /**
@@ -236,11 +233,7 @@ function unsealKey({ seal }: Pick<SealBackend, 'seal'>, row: MemberKeyRow): stri
   try {
     return seal.open(row.sealed, sealContext(row.id))
   } catch {
-    throw new Refusal(
-      'conflict',
-      'This key cannot be shown any more, though it still works',
-      'The operator has dropped the master key it was sealed with. Create another key for the member and revoke this one',
-    )
+    throw refusal('conflict', 'memberKeySealed')
   }
 }
 

@@ -1,6 +1,7 @@
 import defaultModelsJson from '#shared/org/admin/default-models.json' with { type: 'json' }
 import { retireVaults } from '#shared/vault/delete/retire-vaults.postgres.ts'
 import { Refusal } from '#shared/core/errors.ts'
+import { refusal } from '#shared/core/refusal.ts'
 import { unknownProvider } from '#shared/core/refusals.ts'
 import type { Admin } from '#shared/access/admin.ts'
 import { normalizeName } from '#shared/org/base/normalize.ts'
@@ -86,11 +87,7 @@ async function withDefaultModels(
   const extract = extractModel ?? usual?.extract
   const classify = classifyModel ?? usual?.classify
   if (extract === undefined || classify === undefined) {
-    throw new Refusal(
-      'invalid',
-      `extract_model and classify_model are needed with ${provider}`,
-      'GET /v1/models lists what it has',
-    )
+    throw refusal('invalid', 'modelsNeeded', { provider })
   }
   return {
     name: normalizeName(name, 'name'),

@@ -1,4 +1,4 @@
-import { Refusal } from '#shared/core/errors.ts'
+import { refusal } from '#shared/core/refusal.ts'
 import { normalizeLabels, normalizeName } from '#shared/org/base/normalize.ts'
 import type { OrgAdmin } from '#shared/org/base/policy-change.ts'
 import { policyResource } from '#shared/org/base/policy-resource.ts'
@@ -72,9 +72,5 @@ export async function requireAllowedTagsLimit(
   whose: { role: string } | { user: string } | { org: string },
 ): Promise<void> {
   if ((await maxAllowedLabels(tx, whose)) <= allowedTagsMax) return
-  throw new Refusal(
-    'invalid',
-    `The roles of one person may allow ${allowedTagsMax} tags together`,
-    'A role with * allows all there are',
-  )
+  throw refusal('invalid', 'tooManyAllowedTags', { allowedTagsMax })
 }

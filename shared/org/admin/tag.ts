@@ -1,4 +1,5 @@
 import { Refusal } from '#shared/core/errors.ts'
+import { refusal } from '#shared/core/refusal.ts'
 import { mintId } from '#shared/core/ids.ts'
 import type { RelabelJob } from '#shared/domain/job-payloads.ts'
 import { normalizeName } from '#shared/org/base/normalize.ts'
@@ -135,11 +136,7 @@ async function claimLabel(
   const isExposed =
     (await isLabelInUse(tx, { vault }, labels)) || (await isLabelRestorable(tx.query, org, labels))
   if (!isExposed) return
-  throw new Refusal(
-    'conflict',
-    `The role ${exposingRole.name} allows this label, and does not see what the tag is on`,
-    'Change the role first, or choose another label: a new label must not make memories visible',
-  )
+  throw refusal('conflict', 'roleExposed', { name: exposingRole.name })
 }
 
 function requireNotWildcard(label: string): void {
@@ -154,11 +151,7 @@ async function requireUnusedLabel(
   label: string,
 ): Promise<void> {
   if (!(await isLabelInUse(tx, scope, [label]))) return
-  throw new Refusal(
-    'conflict',
-    'Memories bear this label that are not about this tag',
-    'Those of a renamed tag get its new label in the background: try again in a moment. Others are listed by GET …/memories?tag=…: give them other tags, or choose another label',
-  )
+  throw refusal('conflict', 'labelOnOthers')
 }
 
 async function isLabelInUse(

@@ -1,4 +1,4 @@
-import { Refusal } from '#shared/core/errors.ts'
+import { refusal } from '#shared/core/refusal.ts'
 import type { SharedMemory } from '#shared/org/memories/shared-memories.mongo.ts'
 import {
   mutateSharedMemory,
@@ -53,20 +53,10 @@ export async function restoreSharedMemory(
         event === undefined
           ? revisions[0]
           : revisions.find(({ events }) => events.some(one => one.id === event.toLowerCase()))
-      if (!revision) {
-        throw new Refusal(
-          'missing',
-          'No such event in the last 30 days of this memory',
-          'GET …/history lists them',
-        )
-      }
+      if (!revision) throw refusal('missing', 'noSuchMemoryEvent')
       // Words that an admin takes back are words that an admin wants.
       if (revision.before) return { ...revision.before, byHand: true }
-      throw new Refusal(
-        'conflict',
-        'There was nothing before this: it is how the memory came to be',
-        'DELETE removes the memory',
-      )
+      throw refusal('conflict', 'nothingBefore')
     },
   )
   // Repeated under the same operation, after the restored memory was removed again.

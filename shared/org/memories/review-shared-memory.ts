@@ -1,4 +1,5 @@
 import { Refusal } from '#shared/core/errors.ts'
+import { refusal } from '#shared/core/refusal.ts'
 import { idForPurpose } from '#shared/core/ids.ts'
 import { type SharedMemory, sharedByIds } from '#shared/org/memories/shared-memories.mongo.ts'
 import {
@@ -47,7 +48,7 @@ export async function reviewSharedMemory(
     if (!memory) throw noSuchSharedMemory()
     if (memory.reviewed) {
       if (waiting) await undoLosingReview(backend, orgVault, { operation, actor, waiting })
-      throw reviewedAlready()
+      throw refusal('conflict', 'reviewedAlready')
     }
     waiting = await findReviewCandidate(backend, orgVault, memory)
     const by = { operation, actor, waiting }
@@ -66,13 +67,6 @@ export async function reviewSharedMemory(
   return decided
 }
 
-const reviewedAlready = (): Refusal =>
-  new Refusal(
-    'conflict',
-    'This memory has been reviewed already',
-    'PATCH changes it; POST …/review/undo takes the decision back',
-  )
-
 /**
  * Changes the text of a memory that waits, and it waits on. A write of its own before the decision: a text that is
  * refused must not remove what the memory replaces.
@@ -90,7 +84,7 @@ async function changeWaiting(
   const write = { ...by, operation: idForPurpose(operation, 'text'), kind: 'edit' } as const
   await mutateSharedMemory(backend, orgVault, write, async ({ memory }) => {
     if (!memory) throw noSuchSharedMemory()
-    if (memory.reviewed) throw reviewedAlready()
+    if (memory.reviewed) throw refusal('conflict', 'reviewedAlready')
     if (tags) await requireKnownTags(backend.postgres.query, orgVault.org, memory, tags)
     const snapshot = toSnapshot(memory)
     return text === memory.text ? snapshot : { ...snapshot, text, byHand: true }
@@ -166,18 +160,10 @@ export async function undoReview(
     }
     const last = revisions.find(({ kind }) => kind === 'review' || kind === 'undo')
     if (last?.kind !== 'review' || !memory.reviewed || !last.before || !last.after) {
-      throw new Refusal(
-        'conflict',
-        'There is no decision to take back',
-        'It was not reviewed in the last 30 days, or it waits for review already',
-      )
+      throw refusal('conflict', 'noDecision')
     }
     if (tagSetKey(memory.tags) !== tagSetKey(last.after.tags)) {
-      throw new Refusal(
-        'conflict',
-        'Its tags have been changed since it was reviewed',
-        'PATCH changes tags and reviewed',
-      )
+      throw refusal('conflict', 'tagsChanged')
     }
     const { replaced } = last.after
     if (replaced !== undefined) {

@@ -1,4 +1,4 @@
-import { Refusal } from '#shared/core/errors.ts'
+import { refusal } from '#shared/core/refusal.ts'
 import { emptyText } from '#shared/core/refusals.ts'
 import { type SharedMemory, reviewThreshold } from '#shared/org/memories/shared-memories.mongo.ts'
 import { parseTags } from '#shared/org/base/normalize.ts'
@@ -34,13 +34,7 @@ export function parseSeeds({
 }: Partial<SeedInput> & { items?: SeedInput[] }): Seed[] {
   const { text } = single
   const isSingle = Object.values(single).some(value => value !== undefined)
-  if (items ? isSingle : text === undefined) {
-    throw new Refusal(
-      'invalid',
-      'Send either text or items',
-      'text with tags seeds one memory, items several: [{"text": "…", "tags": ["…"]}]',
-    )
-  }
+  if (items ? isSingle : text === undefined) throw refusal('invalid', 'textOrItems')
   if (text?.trim() === '') throw emptyText()
   if (!items) return [toSeed(single as SeedInput, 'metadata')]
   return items.map((item, index) => toSeed(item, `items[${index}].metadata`))

@@ -1,4 +1,4 @@
-import { Refusal } from '#shared/core/errors.ts'
+import { refusal } from '#shared/core/refusal.ts'
 import { readPage, type CursorCodec, type Page } from '#shared/core/page.ts'
 import {
   isOrganizationKey,
@@ -23,11 +23,7 @@ import type { Stores } from '#shared/storage/stores.ts'
 /** @throws Refusal `forbidden` for keys of no organization, and for the organization's own. */
 export function requireMember({ memberScope }: Pick<Caller, 'memberScope'>): MemberScope {
   if (memberScope && !isOrganizationKey(memberScope)) return memberScope
-  throw new Refusal(
-    'forbidden',
-    'This key is of no member of an organization: nothing is shared with it',
-    'Use the key that an admin of the organization made for you',
-  )
+  throw refusal('forbidden', 'keyOfNoMember')
 }
 
 /** A statement, with its memory where the author sees it. */

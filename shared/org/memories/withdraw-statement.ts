@@ -1,4 +1,5 @@
 import { Refusal } from '#shared/core/errors.ts'
+import { refusal } from '#shared/core/refusal.ts'
 import { idForPurpose, isUuid } from '#shared/core/ids.ts'
 import type { OrgVault } from '#shared/domain/job-payloads.ts'
 import type { MemberScope } from '#shared/domain/member-scope.ts'
@@ -40,13 +41,7 @@ export async function withdrawStatement(
   const scope = { org: member.org, member: member.memberId }
   const { query } = backend.postgres
   const statement = isUuid(id) ? await markWithdrawn(query, scope, id) : undefined
-  if (!statement) {
-    throw new Refusal(
-      'missing',
-      'Nothing of this id was shared from you',
-      'GET /v1/shares lists what was',
-    )
-  }
+  if (!statement) throw refusal('missing', 'nothingShared')
   const orgVault = { org: member.org, vault: member.orgVault, epoch: member.orgEpoch }
   const isSeen = await seesMemory(backend, member, statement.memory).catch(() => false)
   const withdrawal = applyWithdrawal(backend, orgVault, statement)

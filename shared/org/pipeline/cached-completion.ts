@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { Refusal } from '#shared/core/errors.ts'
+import { refusal } from '#shared/core/refusal.ts'
 import { mintId, idForPurpose } from '#shared/core/ids.ts'
 import type { OrgPolicy } from '#shared/org/base/org-policy.postgres.ts'
 import {
@@ -201,11 +202,7 @@ export async function openProcessor(
   if (!provider) throw new Refusal('invalid', `No such provider: ${providerName}`)
   const apiKey = givenKey ?? (await openProviderKeys(backend, account)).get(providerName) ?? ''
   if (!apiKey && !(provider.selfHosted && !lacksAddress(provider))) {
-    throw new Refusal(
-      'invalid',
-      `The owner of the organization has no key for ${providerName}`,
-      `PUT /v1/account/provider-keys/${providerName} stores one; then take the job up again`,
-    )
+    throw refusal('invalid', 'ownerLacksProviderKey', { providerName })
   }
   const prefix = `${providerName}/`
   const name = model.startsWith(prefix) ? model.slice(prefix.length) : model

@@ -1,4 +1,4 @@
-import { Refusal } from '#shared/core/errors.ts'
+import { refusal } from '#shared/core/refusal.ts'
 import { openProcessor, type CompletionBackend } from '#shared/org/pipeline/cached-completion.ts'
 
 /** Below the time that a request may take; a model answers the question in a few seconds. */
@@ -32,11 +32,7 @@ export async function checkProcessor(
     const { model, answeringModel } = await openProcessor(backend, access, name)
     await answeringModel.complete(question, signal).catch((error: unknown) => {
       if (!signal.aborted) throw error
-      throw new Refusal(
-        'upstream',
-        `${model} did not answer within 20 s`,
-        'Try again, or choose another model',
-      )
+      throw refusal('upstream', 'processorLate', { model })
     })
   }
   await Promise.all([...new Set(models)].map(check))

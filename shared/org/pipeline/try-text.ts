@@ -1,5 +1,6 @@
 import { findScopeOf } from '#shared/access/key-row.postgres.ts'
 import { Refusal } from '#shared/core/errors.ts'
+import { refusal } from '#shared/core/refusal.ts'
 import { mintId } from '#shared/core/ids.ts'
 import type { MemberScope } from '#shared/domain/member-scope.ts'
 import { requireMatchWords, type InstructionsChange } from '#shared/org/admin/instructions.ts'
@@ -113,11 +114,7 @@ export async function tryText(
   if (!scope) throw missingOrganization()
   const viewer = user ? scope : { ...scope, wildcard: true }
   if ((await findPipelineGate(query, org.id))?.overBudget) {
-    throw new Refusal(
-      'conflict',
-      'The tokens of the day are spent',
-      'Raise daily_token_budget, or try again tomorrow (UTC)',
-    )
+    throw refusal('conflict', 'dayBudgetSpent')
   }
   if (tried.has(org.id)) {
     throw new Refusal('conflict', 'Another trial is under way', 'Wait for its answer')

@@ -4,7 +4,7 @@ import { DimensionRefusal } from '#shared/models/model-refusal.ts'
 import type { Embedders } from '#shared/models/embedders.ts'
 import type { Mongo } from '#shared/storage/mongo/connect.ts'
 import { spacesOfOldest } from '#shared/vault/base/memories.mongo.ts'
-import { Refusal } from '#shared/core/errors.ts'
+import { refusal } from '#shared/core/refusal.ts'
 import { parseModelOfSpace } from '#shared/models/space-embedders.ts'
 
 /**
@@ -91,17 +91,9 @@ async function refuseOtherSpace(
       const spaces = await spacesOfOldest(mongo, scope).catch((): string[] => [])
       const other = spaces.find(one => one !== space && parseModelOfSpace(one) === model)
       if (other !== undefined && !spaces.includes(space))
-        throw otherSpaceRefusal(model, space, other)
+        throw refusal('upstream', 'spaceMoved', { model, space, other })
       if (known.size >= knownMax) known.clear()
       if (spaces.length > 0) known.add(key)
     }),
   )
 }
-
-const otherSpaceRefusal = (model: string, space: string, other: string): Refusal =>
-  new Refusal(
-    'upstream',
-    `The embedding model ${model} embeds into ${space} now, and the memories of this vault stand in ${other}`,
-    'POST /v1/memory/reembed moves the vault; or the operator puts back what EMBEDDINGS_QUERY_PREFIX, ' +
-      'EMBEDDINGS_PASSAGE_PREFIX and EMBEDDINGS_DIMENSIONS were, both prefixes empty for a vault without them',
-  )

@@ -1,4 +1,4 @@
-import { Refusal } from '#shared/core/errors.ts'
+import { refusal } from '#shared/core/refusal.ts'
 import type { LineError, PlannedMemory, StagedLine } from '#shared/domain/file-types.ts'
 import type { OperationStep } from '#shared/operations/operation-steps.postgres.ts'
 import type { Query } from '#shared/storage/postgres/connect.ts'
@@ -132,11 +132,7 @@ export async function endEarlierVersions(
   )
   const running = rows.find(({ state }) => state !== 'failed')
   if (!running) return
-  throw new Refusal(
-    'conflict',
-    'This file is being stored',
-    `GET /v1/operations/${running.operation} tells how far it is; DELETE stops it`,
-  )
+  throw refusal('conflict', 'fileBeingStored', { operation: running.operation })
 }
 
 /** Assigns a staged file to an operation, in the transaction that accepts it. @returns its chunks' numbers. */

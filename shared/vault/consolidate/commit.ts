@@ -1,6 +1,7 @@
 import { withEmbeddingTimeout } from '#shared/models/model-refusal.ts'
 import { requireBalance } from '#shared/billing/admission-checks.ts'
 import { Refusal } from '#shared/core/errors.ts'
+import { refusal } from '#shared/core/refusal.ts'
 import { isUuid, memoryIdOf } from '#shared/core/ids.ts'
 import type { Caller } from '#shared/access/caller.ts'
 import { expiryFor } from '#shared/domain/expiry.ts'
@@ -108,11 +109,7 @@ async function findCommittableLease(
 
 const refusalOf = (lease: LeaseWithState | undefined): Refusal =>
   lease
-    ? new Refusal(
-        'conflict',
-        'The lease of this batch has run out',
-        'Its memories are free again: check out again and commit that batch',
-      )
+    ? refusal('conflict', 'leaseOver')
     : new Refusal('missing', 'No such batch', 'batch_id is the one a checkout answered')
 
 const redactEntries = (

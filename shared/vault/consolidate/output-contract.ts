@@ -1,6 +1,7 @@
 import { readTextFile } from '#shared/core/text-file.ts'
 import type { TargetTier } from '#shared/domain/lease.ts'
 import { Refusal } from '#shared/core/errors.ts'
+import { refusal } from '#shared/core/refusal.ts'
 
 /** Rises only when the wording of the instructions or the meaning of an entry changes. */
 const version = 2
@@ -63,10 +64,6 @@ export function requireStandaloneProse(entries: readonly { text: string }[]): vo
     if (text.trim() === '') throw new Refusal('invalid', `entries[${index}].text holds no words`)
     const found = foreign.find(({ pattern }) => pattern.test(text))
     if (!found) continue
-    throw new Refusal(
-      'invalid',
-      `entries[${index}].text holds ${found.what}`,
-      'Write prose that stands for itself, without ids; how much it matters belongs in importance',
-    )
+    throw refusal('invalid', 'entryHoldsIds', { index, what: found.what })
   }
 }

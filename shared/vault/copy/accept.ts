@@ -4,7 +4,7 @@ import type { CopyInput, CopyRequest } from '#shared/vault/copy/settle-chunk.ts'
 import { acceptLongOperation } from '#shared/vault/base/long-operation.ts'
 import type { Postgres } from '#shared/storage/postgres/connect.ts'
 import type { Queue } from '#shared/storage/queue/queue.ts'
-import { Refusal } from '#shared/core/errors.ts'
+import { refusal } from '#shared/core/refusal.ts'
 import { hashKey, maskKey, parseKey, permissionsByMode } from '#shared/access/key.ts'
 import { findKeyAfterPurge, type ExpiryPurger } from '#shared/vault/base/expiry-protocol.ts'
 import { isOrganizationKey } from '#shared/domain/member-scope.ts'
@@ -99,38 +99,17 @@ export async function resolveDestination(
   presented: string,
 ): Promise<Destination> {
   const parsed = parseKey(presented)
-  if (!parsed) throw unknownKey()
+  if (!parsed) throw refusal('invalid', 'unknownDestination')
   if (!permissionsByMode[parsed.mode].store) {
-    throw new Refusal(
-      'invalid',
-      `destination_key is used with :${parsed.mode}, which does not store memory`,
-      'Use the key without a suffix or with :write',
-    )
+    throw refusal('invalid', 'destinationDoesNotStore', { mode: parsed.mode })
   }
   const keyHash = hashKey(backend.config.keyPepper, parsed.key)
   const row = await findKeyAfterPurge(backend, keyHash)
-  if (!row) throw unknownKey()
+  if (!row) throw refusal('invalid', 'unknownDestination')
   if (row.memberScope && isOrganizationKey(row.memberScope)) {
-    throw new Refusal(
-      'invalid',
-      'destination_key is the key of an organization, which does not store memory',
-      'Use the key of a member, or of an account',
-    )
+    throw refusal('invalid', 'destinationOfOrganization')
   }
-  if (row.vault === source.scope.vault) {
-    throw new Refusal(
-      'invalid',
-      'destination_key opens the same vault as the key of the request',
-      'Authenticate with the key to copy from, and name another one to copy to',
-    )
-  }
+  if (row.vault === source.scope.vault) throw refusal('invalid', 'destinationIsSource')
   const { vault, epoch, embeddingModel } = row
   return { vault, epoch, embeddings: embeddingModel, keyHash, key: maskKey(parsed.key) }
 }
-
-const unknownKey = (): Refusal =>
-  new Refusal(
-    'invalid',
-    'destination_key is no valid Memory Key',
-    'Name a Memory Key that exists and has not ended',
-  )

@@ -1,5 +1,6 @@
 import type { Embedder } from '#shared/domain/embedder.ts'
 import { Refusal } from '#shared/core/errors.ts'
+import { refusal } from '#shared/core/refusal.ts'
 import type { Caller } from '#shared/access/caller.ts'
 import type { Condition } from '#shared/domain/condition.ts'
 import type { Memory } from '#shared/domain/memory.ts'
@@ -34,11 +35,7 @@ export async function transferCandidates(
   const max = transferMax + 1
   const memories = await rawCoreMemories(mongo, scope, space, { max, condition })
   if (memories.length <= transferMax) return memories
-  throw new Refusal(
-    'too-large',
-    `The source holds more than ${transferMax} such core memories; nothing was copied`,
-    'Copy it in parts by filter, such as {"time":{"lt":"2026-11-20"}}; POST /v1/memory/graft copies what matches a query',
-  )
+  throw refusal('too-large', 'sourceTooLarge', { transferMax })
 }
 
 export type Match = {

@@ -1,5 +1,6 @@
 import { embedToStore } from '#shared/vault/base/embed-to-store.ts'
 import { Refusal } from '#shared/core/errors.ts'
+import { refusal } from '#shared/core/refusal.ts'
 import { copyIdOf, memoryIdOf } from '#shared/core/ids.ts'
 import { expiryFor, isExpired } from '#shared/domain/expiry.ts'
 import {
@@ -63,10 +64,7 @@ export async function copyChunk(
   await withExpiryProtocol(backend, [work], async () => {
     // A text of the destination that has expired does not count as present.
     if (!(await backend.expiry.purgeExpired(vault, purgeWithinMs))) {
-      throw new Refusal(
-        'unavailable',
-        'Memories of the destination that are over are being removed',
-      )
+      throw refusal('unavailable', 'destinationExpiring')
     }
     await writeCopies(backend, chunk, prepared, { again, days })
   })

@@ -7,7 +7,7 @@ import {
 import { findOperationAccount } from '#shared/operations/operation-rows.postgres.ts'
 import type { Postgres, Transaction } from '#shared/storage/postgres/connect.ts'
 import type { Queue } from '#shared/storage/queue/queue.ts'
-import { Refusal } from '#shared/core/errors.ts'
+import { refusal } from '#shared/core/refusal.ts'
 import type { Stores } from '#shared/storage/stores.ts'
 import {
   cancelClearedOperations,
@@ -66,13 +66,7 @@ export async function cancelAsOperator(
   return postgres.transaction(async tx => {
     await lockVaultsOf(tx, [id])
     const { removed, active, uncancellable, operations, memories } = await deleteJobs(tx.query, id)
-    if (uncancellable > 0) {
-      throw new Refusal(
-        'conflict',
-        'This job finishes what was acknowledged and cannot be cancelled',
-        'Let it run again',
-      )
-    }
+    if (uncancellable > 0) throw refusal('conflict', 'jobKeepsPromise')
     await lockVaultsOf(tx, operations)
     for (const operation of operations) {
       const account = await findOperationAccount(tx.query, operation)

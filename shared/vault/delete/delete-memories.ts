@@ -32,7 +32,7 @@ import type { VaultEpoch } from '#shared/domain/memory.ts'
 import type { OperationOutcome } from '#shared/domain/operation-outcome.ts'
 import type { Stores } from '#shared/storage/stores.ts'
 import type { Queue } from '#shared/storage/queue/queue.ts'
-import { Refusal } from '#shared/core/errors.ts'
+import { refusal } from '#shared/core/refusal.ts'
 import { mintId } from '#shared/core/ids.ts'
 import type { Log } from '#shared/core/log.ts'
 import { withMemorySpan } from '#shared/core/trace.ts'
@@ -61,7 +61,7 @@ export const acceptAndDelete = (
   )
 }
 
-/** Deletes any number of memories, 500 by an operation. @throws Refusal as `notRemovedYet` for what is left */
+/** Deletes any number of memories, 500 by an operation. @throws Refusal `unavailable` for what is left */
 export async function deleteInParts(
   backend: Parameters<typeof acceptAndTry>[0],
   caller: DeletionCaller,
@@ -72,16 +72,8 @@ export async function deleteInParts(
     const part = { operation: mintId(), ids: ids.slice(start, start + 500) }
     if (!(await acceptAndDelete(backend, caller, part))) left.push(part.operation)
   }
-  if (left.length > 0) throw notRemovedYet(left[0]!)
+  if (left.length > 0) throw refusal('unavailable', 'notYetRemoved', { operation: left[0]! })
 }
-
-/** In place of a 202, after which the memories must be invisible. */
-export const notRemovedYet = (operation: string): Refusal =>
-  new Refusal(
-    'unavailable',
-    'The memories could not be removed yet',
-    `It will be done as soon as it can be; GET /v1/operations/${operation} tells when`,
-  )
 
 async function acceptAndTry(
   backend: Stores & { queue: Queue; log: Log },

@@ -1,6 +1,6 @@
 import { withEmbeddingTimeout } from '#shared/models/model-refusal.ts'
 import { resolveSpaceEmbedders } from '#shared/models/space-embedders.ts'
-import { Refusal } from '#shared/core/errors.ts'
+import { refusal } from '#shared/core/refusal.ts'
 import { emptyText, memoryContended } from '#shared/core/refusals.ts'
 import { withKeyedMutex } from '#shared/core/keyed-mutex.ts'
 import type { Caller } from '#shared/access/caller.ts'
@@ -184,11 +184,7 @@ async function refuseDuplicateText(
 ): Promise<void> {
   const holders = await memoriesWithSameText(mongo, scope, content)
   if ((await withoutClearedSessions(query, scope, holders)).length === 0) return
-  throw new Refusal(
-    'conflict',
-    'Another memory has this text already',
-    'Delete one of the two, or word them differently',
-  )
+  throw refusal('conflict', 'sameText')
 }
 
 async function embedIntoSpaces(

@@ -6,7 +6,7 @@ import { sendInputNotes } from '#api/edge/request.ts'
 import { presentPasses } from '#api/present/org-trail.ts'
 import { presentSharedMemory } from '#api/present/shared-memory.ts'
 import { requireAccountBalance } from '#shared/billing/admission-checks.ts'
-import { Refusal } from '#shared/core/errors.ts'
+import { refusal } from '#shared/core/refusal.ts'
 import { findReviewQueue } from '#shared/org/memories/shared-lists.mongo.ts'
 import type { SharedMemory } from '#shared/org/memories/shared-memories.mongo.ts'
 import {
@@ -68,13 +68,7 @@ export function review(router: Router, backend: ApiBackend): void {
       if (unused.length > 0) sendInputNotes(ctx, notes)
       if (action === 'approve' && text !== undefined) {
         // A reviewer decides about what members said, and adds nothing of their own.
-        if (reviewer.reviews !== null) {
-          throw new Refusal(
-            'forbidden',
-            'A reviewer does not change the words of a memory',
-            'Leave text out, or ask an admin of the organization',
-          )
-        }
+        if (reviewer.reviews !== null) throw refusal('forbidden', 'reviewerChangesWords')
         await requireAccountBalance(backend.postgres.query, org.account)
       }
       const memory = await reviewSharedMemory(backend, toOrgVault(org), {

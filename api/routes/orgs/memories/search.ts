@@ -5,7 +5,7 @@ import { endpoint } from '#api/edge/endpoint.ts'
 import type { SearchAsMemberBody } from '#api/contract/generated/types.ts'
 import { roundShare } from '#api/present/memory.ts'
 import { presentSharedMemory } from '#api/present/shared-memory.ts'
-import { Refusal } from '#shared/core/errors.ts'
+import { refusal } from '#shared/core/refusal.ts'
 import { findViewer, type ViewerChoice } from '#shared/org/admin/user.ts'
 import { readSensitivityRules } from '#shared/org/base/sensitivity-rules.ts'
 import { searchAs } from '#shared/org/trail/search-as.ts'
@@ -48,9 +48,5 @@ export function memberSearch(router: Router, backend: ApiBackend): void {
 function toViewer({ user_id: user, role_ids: roles }: SearchAsMemberBody): ViewerChoice {
   if (user !== undefined && roles === undefined) return { user }
   if (roles !== undefined && user === undefined) return { roles }
-  throw new Refusal(
-    'invalid',
-    'user_id or role_ids is required, and not both',
-    'Name a user of the organization, or the roles of one; GET …/users and GET …/roles list them',
-  )
+  throw refusal('invalid', 'userOrRoles')
 }

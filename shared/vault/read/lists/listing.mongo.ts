@@ -1,5 +1,5 @@
 import { MongoServerError, type Filter, type Sort } from 'mongodb'
-import { Refusal } from '#shared/core/errors.ts'
+import { refusal } from '#shared/core/refusal.ts'
 import {
   tiers as allTiers,
   type Memory,
@@ -210,11 +210,7 @@ const textFilter = (search: string | undefined): Filter<MemoryDocument> =>
 
 function refuseWhenSlow(error: unknown): never {
   if (error instanceof MongoServerError && error.code === maxTimeExpiredCode) {
-    throw new Refusal(
-      'unavailable',
-      'Looking through so many texts takes too long',
-      'Narrow the list with tier, from or to',
-    )
+    throw refusal('unavailable', 'listingTooSlow')
   }
   return refuseWhenUnreachable(error)
 }

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import { createLruCache } from '#shared/core/lru-cache.ts'
-import { Refusal } from '#shared/core/errors.ts'
+import { refusal } from '#shared/core/refusal.ts'
 import { withTimeout } from '#shared/core/with-timeout.ts'
 import type { VaultScope } from '#shared/domain/memory.ts'
 import { visibilityKey, type Visibility } from '#shared/domain/visibility.ts'
@@ -71,7 +71,8 @@ export class ProfileCache {
    */
   async get(ref: ProfileRef): Promise<ProfileStatements> {
     const key = cacheKey(ref)
-    if (this.#tooLarge.get(key) === ref.scope.epoch) throw tooManyStatements(this.#partitionMax)
+    if (this.#tooLarge.get(key) === ref.scope.epoch)
+      throw refusal('too-large', 'profileTooLarge', { max: this.#partitionMax })
     for (;;) {
       const known = this.#entries.get(key)
       if (known && covers(known, ref.scope)) return known
@@ -101,7 +102,7 @@ export class ProfileCache {
         }
         this.#entries.delete(key)
         this.#tooLarge.set(key, ref.scope.epoch)
-        throw tooManyStatements(this.#partitionMax)
+        throw refusal('too-large', 'profileTooLarge', { max: this.#partitionMax })
       })
       .finally(() => this.#pending.delete(key))
     // A caller who does not wait any longer does not learn that it failed; the next one reads again.
@@ -135,19 +136,8 @@ const toStatements = (
   byId: StatementsById,
 ): ProfileStatements => ({ epoch, revision, byId, all: [...byId.values()].flat() })
 
-const tooManyStatements = (max: number): Refusal =>
-  new Refusal(
-    'too-large',
-    `There are more than ${max} statements, too many for a profile`,
-    'POST /v1/memory/search finds them; a session has a profile of its own',
-  )
-
 function refuseToWait(): never {
-  throw new Refusal(
-    'unavailable',
-    'The profile of this vault is still being read',
-    'Try again in some seconds',
-  )
+  throw refusal('unavailable', 'profileLoading')
 }
 
 function cacheKey({ scope, session, audience }: ProfileRef): string {

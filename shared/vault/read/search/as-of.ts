@@ -1,4 +1,4 @@
-import { Refusal } from '#shared/core/errors.ts'
+import { refusal } from '#shared/core/refusal.ts'
 import { parseExclusiveEnd, type Moment } from '#shared/core/dates.ts'
 
 /** The last millisecond of a client's moment: a day counts whole. */
@@ -20,9 +20,5 @@ export const boundsAsOf = (asOf: number | undefined): { to?: number } =>
 /** @throws Refusal `invalid` for a span that begins after what was known. */
 export function requireKnown(from: number, asOf: number): void {
   if (from <= asOf) return
-  throw new Refusal(
-    'invalid',
-    'from lies after as_of',
-    'Nothing later was known then: send an earlier from, or a later as_of',
-  )
+  throw refusal('invalid', 'fromAfterAsOf')
 }

@@ -1,5 +1,6 @@
 import type { Filter } from 'mongodb'
 import { Refusal } from '#shared/core/errors.ts'
+import { refusal } from '#shared/core/refusal.ts'
 import { refuseWhenUnreachable, type Mongo } from '#shared/storage/mongo/connect.ts'
 import { deadline } from '#shared/storage/mongo/deadline.ts'
 import {
@@ -90,7 +91,7 @@ async function nearestIds(
     }
   } catch (error) {
     // A server that has sent rows is in reach: the vault is too large for the time.
-    if (read > 0 && signal.aborted) throw vaultTooLarge()
+    if (read > 0 && signal.aborted) throw refusal('unavailable', 'vaultTooLarge')
     throw error
   }
   return nearest.ids()
@@ -116,13 +117,6 @@ function createNearestCollector(count: number): { offer(row: CosineRow): void; i
     },
   }
 }
-
-const vaultTooLarge = (): Refusal =>
-  new Refusal(
-    'unavailable',
-    'This vault is too large to be searched here in time',
-    'The operator can raise INDEX_CACHE_MB, or use a MongoDB with vector search',
-  )
 
 /** The filter of a question without its partition, in operators that a search index supports too. */
 export function questionFilter({

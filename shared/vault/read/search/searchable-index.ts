@@ -1,5 +1,6 @@
 import type { Embedder } from '#shared/domain/embedder.ts'
 import { Refusal } from '#shared/core/errors.ts'
+import { refusal } from '#shared/core/refusal.ts'
 import { withTimeout } from '#shared/core/with-timeout.ts'
 import type { EmbeddedMemory } from '#shared/domain/memory.ts'
 import type { Partition } from '#shared/storage/mongo/partition.ts'
@@ -108,11 +109,7 @@ export async function wholeOrPartialIndex(
 }
 
 function refuseWhileLoading(): never {
-  throw new Refusal(
-    'unavailable',
-    'The memories of this vault are still being loaded',
-    'Try again in a few seconds: the load goes on',
-  )
+  throw refusal('unavailable', 'vaultLoading')
 }
 
 /** The load goes on, and answers a little later. */
