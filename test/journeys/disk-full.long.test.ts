@@ -1,6 +1,10 @@
 import pg from 'pg'
 import t, { type Test } from 'tap'
-import { createTestBackend, createTestConfig } from '#test/support/start/backend.ts'
+import {
+  createTestBackend,
+  createTestConfig,
+  createEmptyDatabase,
+} from '#test/support/start/backend.ts'
 import { serverError, startMongoDouble } from '#test/support/doubles/mongo-double.ts'
 import { launchProcess, processEnvironment } from '#test/support/start/processes.ts'
 
@@ -15,11 +19,7 @@ const migrated = async (t: Test, env: Record<string, string>) => {
 
 t.test('PostgreSQL: 53100', async t => {
   const config = await createTestConfig(t)
-  const { postgres } = await createTestBackend(t, { config })
-  const name = `${new URL(config.databaseUrl).pathname.slice(1)}_full`
-  await postgres.query(`create database ${name}`)
-  t.teardown(() => postgres.query(`drop database if exists ${name} with (force)`))
-  const full = Object.assign(new URL(config.databaseUrl), { pathname: `/${name}` }).href
+  const full = await createEmptyDatabase(t, await createTestBackend(t, { config }))
   const own = new pg.Client({ connectionString: full })
   await own.connect()
   await own.query(`

@@ -6,13 +6,9 @@ import {
   uploadMixed,
 } from '#test/support/start/embedding-service.ts'
 import { waitUntil } from '#test/support/checks/wait-until.ts'
+import { countDeadLetters } from '#test/support/checks/observe-jobs.ts'
 
 const { backend, newClient, providers } = await startEmbeddingService(t)
-
-const deadLetters = async (): Promise<number> => {
-  const sql = `select count(*)::int as count from pgboss.job where name like '%.dead'`
-  return (await backend.postgres.query<{ count: number }>(sql)).rows[0]!.count
-}
 
 for (const name of serverNames) {
   t.test(`${name}: ten thousand lines, no dead letter and no failure`, async t => {
@@ -28,7 +24,7 @@ for (const name of serverNames) {
       state: 'done',
       outcome: { status: 200, body: { stats: { total: 10_000, failed: 0 } } },
     })
-    t.equal(await deadLetters(), 0)
+    t.equal(await countDeadLetters(backend), 0)
     const seconds = ((performance.now() - startedAt) / 1000).toFixed(1)
     t.comment(`${name}: ${seconds} s, ${providers.get(name)!.calls.length} calls`)
   })

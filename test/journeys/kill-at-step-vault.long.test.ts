@@ -18,6 +18,7 @@ import {
   countRows,
   storedDocuments,
   vaultRow,
+  countSnapshotParts,
 } from '#test/support/checks/observe.ts'
 import { countAcceptedFiles, jobsOf, vaultOfOperation } from '#test/support/checks/observe-jobs.ts'
 import { insertStoredMemories, readVaultScope } from '#test/support/checks/stored-memories.ts'
@@ -129,10 +130,8 @@ killAtSteps(t, {
       const { client, key, vault } = await newVault(scene)
       const texts = Array.from({ length: 150 }, (_, n) => ({ text: `heron number ${n} nests` }))
       await insertMemories(scene.backend, key, texts)
-      const saved = async (): Promise<boolean> => {
-        const parts = 'select from index_snapshots where vault = $1'
-        return (await scene.backend.postgres.query(parts, [vault])).rowCount > 0
-      }
+      const saved = async (): Promise<boolean> =>
+        (await countSnapshotParts(scene.backend, vault)) > 0
       const found = async (from: TestClient): Promise<unknown> =>
         (await from.post('/v1/memory/search', { query: 'heron number 7 nests', limit: 1 })).body
           .memories[0].content

@@ -2,7 +2,11 @@ import { readFileSync } from 'node:fs'
 import t, { type Test } from 'tap'
 import { jobNames } from '#shared/domain/jobs.ts'
 import { buildKey, createTestClient, startTestApi } from '#test/support/start/api.ts'
-import { createTestBackend, createTestConfig } from '#test/support/start/backend.ts'
+import {
+  createTestBackend,
+  createTestConfig,
+  createEmptyDatabase,
+} from '#test/support/start/backend.ts'
 import { processEnvironment, launchProcess, startProcess } from '#test/support/start/processes.ts'
 import { waitUntil } from '#test/support/checks/wait-until.ts'
 
@@ -135,13 +139,8 @@ t.test('the release step runs any number of times, and at the same time', async 
   t.same(await again.exited, { code: 0, signal: null }, again.output())
   t.match(again.output(), /Migrations applied: none/, 'nothing is applied twice')
 
-  const empty = new URL(fresh.databaseUrl)
-  const { postgres } = await createTestBackend(t, { config: fresh })
-  const name = `${empty.pathname.slice(1)}_empty`
-  await postgres.query(`create database ${name}`)
-  t.teardown(() => postgres.query(`drop database if exists ${name} with (force)`))
-  empty.pathname = `/${name}`
-  const at = processEnvironment({ ...fresh, databaseUrl: empty.href })
+  const databaseUrl = await createEmptyDatabase(t, await createTestBackend(t, { config: fresh }))
+  const at = processEnvironment({ ...fresh, databaseUrl })
   const racers = [1, 2].map(() => launchProcess(t, 'node scripts/migrate.ts', at))
   for (const racer of racers) t.same(await racer.exited, { code: 0, signal: null }, racer.output())
   const applied = racers.flatMap(
@@ -195,14 +194,11 @@ t.test('what is wrong with the environment is said at once, in sentences', async
 
 t.test('before the release step a process says so', async t => {
   const fresh = await createTestConfig(t)
-  const { postgres } = await createTestBackend(t, { config: fresh })
-  const name = `${new URL(fresh.databaseUrl).pathname.slice(1)}_bare`
-  await postgres.query(`create database ${name}`)
-  t.teardown(() => postgres.query(`drop database if exists ${name} with (force)`))
-  const bare = Object.assign(new URL(fresh.databaseUrl), { pathname: `/${name}` })
-  await postgres.query('drop schema pgboss cascade')
+  const backend = await createTestBackend(t, { config: fresh })
+  const empty = await createEmptyDatabase(t, backend)
+  await backend.postgres.query('drop schema pgboss cascade')
   for (const [what, databaseUrl] of [
-    ['empty', bare.href],
+    ['empty', empty],
     ['without a queue', fresh.databaseUrl],
   ] as const) {
     await checkRefused(t, what, processEnvironment({ ...fresh, databaseUrl }), {

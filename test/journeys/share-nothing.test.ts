@@ -6,18 +6,14 @@ import { startProxyFixture } from '#test/support/doubles/model-provider/proxy-fi
 import { readDocuments } from '#test/support/start/insert-memories.ts'
 import { buildTeam } from '#test/support/start/team.ts'
 import { storeAbandoned } from '#shared/vault/ingest/open-exchanges.ts'
+import { countRows } from '#test/support/checks/observe.ts'
 
 const { provider, backend, base } = await startProxyFixture(t)
 await startJobWorkers(backend, 'ingest')
 const { query } = backend.postgres
 
 /** Turns are written with the exchange, in one transaction: none is under way when it is settled. */
-const countTurns = async (org: string): Promise<number> =>
-  (
-    await query<{ count: number }>('select count(*)::int as count from org_turns where org = $1', [
-      org,
-    ])
-  ).rows[0]!.count
+const countTurns = (org: string) => countRows(backend, { table: 'org_turns', org })
 
 t.test('what a member does not share is stored for them alone', async t => {
   const team = await buildTeam(backend)

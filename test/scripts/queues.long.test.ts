@@ -6,9 +6,11 @@ import { createTestBackend } from '#test/support/start/backend.ts'
 import { processEnvironment } from '#test/support/start/processes.ts'
 import { runScript } from '#test/support/start/run-script.ts'
 import { waitUntil } from '#test/support/checks/wait-until.ts'
+import { ageJob, giveUpJob, startJob } from '#test/support/checks/alter-jobs.ts'
+import { operationState } from '#test/support/checks/observe-jobs.ts'
+import { isBilled } from '#test/support/checks/observe.ts'
 
 const backend = await createTestBackend(t)
-const { query } = backend.postgres
 const { base } = await startTestApi(t, backend)
 const env = processEnvironment(backend.config)
 
@@ -25,30 +27,9 @@ const ingest = async (): Promise<string> => {
   return (await client.post('/v1/memory/ingest', { messages })).body.operation_id as string
 }
 
-/** A job whose tries are over, as the queue leaves it. */
-async function die(job: string): Promise<void> {
-  await query(
-    `update pgboss.job set state = 'active', retry_count = 10, started_on = now() where id = $1`,
-    [job],
-  )
-  await query(
-    `with dying as (delete from pgboss.job where id = $1 and name = 'ingest' returning *)
-     insert into pgboss.job (id, name, data, state, keep_until, dead_letter, retry_limit,
-                             source_name, source_id, source_retry_count, source_output)
-     select gen_random_uuid(), 'ingest.dead', data, 'created', now() + interval '1 year', null, 10,
-            'ingest', id, 10, '{"message": "the model was away"}'
-     from dying`,
-    [job],
-  )
-}
-
 t.test('every queue with what waits and for how long', async t => {
   const job = await ingest()
-  await query(
-    `update pgboss.job set created_on = now() - interval '3 hours',
-                      start_after = now() - interval '3 hours' where id = $1`,
-    [job],
-  )
+  await ageJob(backend, job, '3 hours')
   t.match(await standing('ingest'), { waiting: 1, retrying: 0, active: 0, dead: 0 })
   const { out } = await queues()
   t.match(out, /^queue +waiting +held +retrying +at work +dead +oldest +longest +held for\n/)
@@ -59,8 +40,8 @@ t.test('every queue with what waits and for how long', async t => {
 
 t.test('dead letters are told without what they carry, put back, or cancelled', async t => {
   const [one, other] = [await ingest(), await ingest()]
-  await die(one)
-  await die(other)
+  await giveUpJob(backend, one)
+  await giveUpJob(backend, other)
   t.match(await standing('ingest'), { waiting: 0, dead: 2 })
   const { out: table } = await queues()
   t.match(table, /\ningest ! /)
@@ -75,10 +56,8 @@ t.test('dead letters are told without what they carry, put back, or cancelled', 
   t.match(await standing('ingest'), { waiting: 1, dead: 1 })
   t.match(await queues('cancel', dead[1]!.id), { code: 0, out: /cancelled\n/ })
   t.match(await standing('ingest'), { waiting: 1, dead: 0 })
-  const { rows } = await query('select state from operations where id = any($1) order by state', [
-    [one, other],
-  ])
-  t.same(rows, [{ state: 'accepted' }, { state: 'cancelled' }])
+  const states = [await operationState(backend, one), await operationState(backend, other)]
+  t.same(states.toSorted(), ['accepted', 'cancelled'])
   t.match(await queues('redrive', 'all'), { code: 0, out: '0 jobs put back\n' })
   t.match(await queues('dead'), { code: 0, out: 'No dead letters\n' })
   await queues('cancel', one)
@@ -86,12 +65,12 @@ t.test('dead letters are told without what they carry, put back, or cancelled', 
 
 t.test('waiting work is cancelled with its bill, what is at work is not', async t => {
   const [waiting, working] = [await ingest(), await ingest()]
-  await query(`update pgboss.job set state = 'active', started_on = now() where id = $1`, [working])
+  await startJob(backend, working)
   t.match(await queues('cancel', waiting, '--json'), {
     code: 0,
     out: JSON.stringify({ cancelled: [{ id: waiting, removed: 1, active: 0 }] }),
   })
-  t.same((await query('select 1 from usage_events where id = $1', [waiting])).rows, [])
+  t.notOk(await isBilled(backend, waiting))
   t.match(await queues('cancel', working), { code: 1, out: /is at work and cannot/ })
   t.match(await queues('cancel', mintId()), { code: 1, out: /no job waits or has failed/ })
   t.match(await queues('redrive', 'ingest', '--id', mintId()), { code: 1 })

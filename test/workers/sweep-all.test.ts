@@ -12,6 +12,9 @@ import { createTestBackend } from '#test/support/start/backend.ts'
 import { insertStoredMemories, readVaultScope } from '#test/support/checks/stored-memories.ts'
 import { waitUntil } from '#test/support/checks/wait-until.ts'
 import { resolveCaller, readDocuments } from '#test/support/start/insert-memories.ts'
+import { operationState } from '#test/support/checks/observe-jobs.ts'
+import { ageRows } from '#test/support/checks/alter.ts'
+import { vaultRow } from '#test/support/checks/observe.ts'
 
 const backend = await createTestBackend(t)
 const api = await startTestApi(t, backend)
@@ -24,12 +27,8 @@ const ingest = async (key: string): Promise<string> =>
     })
   ).body.operation_id
 
-const stateOf = async (id: string): Promise<string | undefined> =>
-  (await query<{ state: string }>('select state from operations where id = $1', [id])).rows[0]
-    ?.state
-
-const age = (id: string, interval: string) =>
-  query(`update operations set created_at = now() - $2::interval where id = $1`, [id, interval])
+const stateOf = (id: string) => operationState(backend, id)
+const age = (id: string, interval: string) => ageRows(backend, 'operations', interval, { id })
 
 t.test('what arrives late in a cleared vault is swept, and less and less often', async t => {
   const key = await buildKey(backend)
@@ -124,10 +123,8 @@ t.test('operations whose job is gone have failed; those with a job wait on', asy
     [await stateOf(young), await stateOf(waiting), await stateOf(gone), await stateOf(spread)],
     ['accepted', 'accepted', 'failed', 'accepted'],
   )
-  const { rows } = await query('select pending from vaults where id = $1', [
-    (await readVaultScope(backend, key)).vault,
-  ])
-  t.same(rows, [{ pending: 3 }])
+  const { vault } = await readVaultScope(backend, key)
+  t.equal((await vaultRow(backend, vault)).pending, 3)
   t.match(await sweepAll(backend), { stranded: 0 })
 })
 
@@ -157,9 +154,7 @@ t.test('operations are kept for 30 days after their end, failed ones for 400', a
 t.test('answers to repeated requests are kept for 24 hours', async t => {
   const client = createTestClient(api.base, await buildKey(backend))
   for (const key of ['old', 'new']) await client.post('/v1/keys', {}, { 'idempotency-key': key })
-  await query(
-    `update idempotency set created_at = now() - interval '25 hours' where idempotency = 'old'`,
-  )
+  await ageRows(backend, 'idempotency', '25 hours', { idempotency: 'old' })
   t.match(await sweepAll(backend), { answers: 1 })
   const { rows } = await query('select idempotency from idempotency')
   t.same(rows, [{ idempotency: 'new' }])

@@ -8,6 +8,7 @@ import { insertMemories, resolveCaller } from '#test/support/start/insert-memori
 import { startProxyFixture } from '#test/support/doubles/model-provider/proxy-fixture.ts'
 import { callModel, proxyDialects } from '#test/support/samples/proxy-dialects.ts'
 import { waitUntil } from '#test/support/checks/wait-until.ts'
+import { makeExpiryDue } from '#test/support/checks/alter.ts'
 
 /** Budgets of requests and tokens in 24 hours: of users by the account's policy, and of single keys. */
 
@@ -71,7 +72,7 @@ t.test('users with what they have: found by id or name, counted by when it came'
     { text: 'Until now.', id: daysAgo(41), expiresAt: Date.now() },
   ])
   const { scope } = await resolveCaller(backend, eva.key)
-  await backend.postgres.query('update vaults set next_expiry = now() where id = $1', [scope.vault])
+  await makeExpiryDue(backend, scope.vault)
   const [session] = await insertMemories(backend, eva.key, [{ text: 'Aside.' }], { session: 's' })
   const listed = async (query: string) => (await owner.get(`/v1/account/users?${query}`)).body.items
   t.equal((await listed('q=eva'))[0].memories, undefined)

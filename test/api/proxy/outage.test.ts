@@ -1,5 +1,4 @@
 import t from 'tap'
-import { maskKey } from '#shared/access/key.ts'
 import {
   buildKey,
   createTestClient,
@@ -14,6 +13,7 @@ import { startModelProvider, providerKey } from '#test/support/doubles/model-pro
 import { countRows } from '#test/support/checks/observe.ts'
 import { waitUntil } from '#test/support/checks/wait-until.ts'
 import { readDocuments } from '#test/support/start/insert-memories.ts'
+import { revokeKey } from '#test/support/checks/alter.ts'
 
 const provider = await startModelProvider(t)
 const config = await createTestConfig(t, { ...provider.env, RECALL_TIMEOUT_MS: '500' })
@@ -144,9 +144,7 @@ for (const state of ['freeze', 'shut'] as const) {
       t.equal(provider.requests.length, asked)
 
       gate.open()
-      await backend.postgres.query('update memory_keys set revoked_at = now() where masked = $1', [
-        maskKey(key),
-      ])
+      await revokeKey(backend, key)
       // Until Postgres answers it passes as it was seen, or is refused for want of an answer.
       await waitUntil('a revoked key does not pass', async () => (await call(off)).status === 401)
     },

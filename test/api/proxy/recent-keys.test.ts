@@ -9,6 +9,7 @@ import { createProxyAccount } from '#test/support/doubles/model-provider/proxy-f
 import { startModelProvider } from '#test/support/doubles/model-provider.ts'
 import { findHeader } from '#test/support/doubles/recording-server.ts'
 import { waitUntil } from '#test/support/checks/wait-until.ts'
+import { revokeKey } from '#test/support/checks/alter.ts'
 
 /** What this service has looked up within the last second, and how it ends. */
 
@@ -35,9 +36,7 @@ t.test('a key that is revoked here ends with the answer', async t => {
 t.test('a key that another process revokes ends within a second', async t => {
   const key = await newKey()
   t.equal((await callOff(key)).status, 200)
-  await backend.postgres.query('update memory_keys set revoked_at = now() where masked = $1', [
-    maskKey(key),
-  ])
+  await revokeKey(backend, key)
   const revokedAt = performance.now()
   let admittedAt = revokedAt
   await waitUntil('it is refused', async () => {
@@ -52,9 +51,7 @@ t.test('a key that another process revokes ends within a second', async t => {
 t.test('a call that uses memory by its body alone is checked as it is now', async t => {
   const key = await newKey()
   t.equal((await callOff(key)).status, 200)
-  await backend.postgres.query('update memory_keys set revoked_at = now() where masked = $1', [
-    maskKey(key),
-  ])
+  await revokeKey(backend, key)
   const { status } = await client.post('/v1/chat/completions', body, { 'x-memory-key': key })
   t.equal(status, 401)
 })

@@ -1,6 +1,7 @@
 import t from 'tap'
 import { operatorEmail } from '#shared/access/admin.ts'
 import type { IngestJob } from '#shared/domain/job-payloads.ts'
+import type { JobName } from '#shared/domain/jobs.ts'
 import { failOperations } from '#shared/operations/operations.postgres.ts'
 import { sampleQueues } from '#shared/storage/queue/queue-samples.postgres.ts'
 import { storeAccepted } from '#shared/vault/ingest/store-accepted.ts'
@@ -9,6 +10,8 @@ import { cutUpdates } from '#test/support/checks/alter.ts'
 import { buildKey, createTestClient, startTestApi } from '#test/support/start/api.ts'
 import { createTestBackend } from '#test/support/start/backend.ts'
 import { readDocuments } from '#test/support/start/insert-memories.ts'
+import { failJob, giveUpJob, startJob } from '#test/support/checks/alter-jobs.ts'
+import { jobData, jobIdsOf, jobRow, operationState } from '#test/support/checks/observe-jobs.ts'
 
 // No worker runs: jobs stay where they are put.
 const backend = await createTestBackend(t)
@@ -33,30 +36,9 @@ const ingest = async (key = userKey): Promise<string> => {
   const answer = await createTestClient(base, key).post('/v1/memory/ingest', exchange)
   return answer.body.operation_id as string
 }
-const rowOf = async (id: string) =>
-  (
-    await query<{ name: string; state: string; due: boolean }>(
-      'select name, state, start_after <= now() as due from pgboss.job where id = $1',
-      [id],
-    )
-  ).rows[0]
-const stateOfOperation = async (id: string) =>
-  (await query<{ state: string }>('select state from operations where id = $1', [id])).rows[0]!
-    .state
-
-/** A job whose tries are over, as pg-boss leaves it. @returns the id of its dead letter. */
-async function die(job: string, queue = 'ingest'): Promise<string> {
-  const { rows } = await query<{ id: string }>(
-    `with dying as (delete from pgboss.job where id = $1 and name = $2 returning *)
-     insert into pgboss.job (id, name, data, state, keep_until, retry_limit,
-                             source_name, source_id, source_retry_count, source_output)
-     select gen_random_uuid(), name || '.dead', data, 'created', now() + interval '1 year', 10,
-            name, id, 10, '{"message": "the model was away"}'
-     from dying returning id`,
-    [job, queue],
-  )
-  return rows[0]!.id
-}
+const rowOf = (id: string) => jobRow(backend, id)
+const stateOfOperation = (id: string) => operationState(backend, id)
+const die = (job: string, queue?: JobName) => giveUpJob(backend, job, queue)
 
 t.test('a queue lists its jobs, and a job is shown without the words of users', async t => {
   const first = await ingest()
@@ -95,16 +77,11 @@ t.test('run makes a waiting job due and puts a dead one back', async t => {
   ])
   t.same(await act('run', [letter], 'ingest.dead'), done)
   t.equal(await rowOf(letter), undefined)
-  const { rows } = await query(
-    `select from pgboss.job where name = 'ingest' and data->>'operation' = $1 and state < 'active'`,
-    [id],
-  )
-  t.equal(rows.length, 1, 'it waits in its queue again')
+  const [again] = await jobIdsOf(backend, 'ingest', [id])
+  t.match(await rowOf(again!), { state: 'created' }, 'it waits in its queue again')
 
   const failed = await ingest()
-  await query(`update pgboss.job set state = 'failed', completed_on = now() where id = $1`, [
-    failed,
-  ])
+  await failJob(backend, failed)
   t.match((await act('cancel', [failed])).refused, [{ error: /has ended/ }])
   t.same(await act('run', [failed]), done)
   t.match(await rowOf(failed), { state: 'retry' })
@@ -112,7 +89,7 @@ t.test('run makes a waiting job due and puts a dead one back', async t => {
 
 t.test('cancel removes the jobs of an operation and cancels it', async t => {
   const [id, running, gone] = [await ingest(), await ingest(), crypto.randomUUID()]
-  await query(`update pgboss.job set state = 'active', started_on = now() where id = $1`, [running])
+  await startJob(backend, running)
   t.match(await act('cancel', [running, gone, id, id]), {
     jobs: 1,
     refused: [
@@ -142,11 +119,7 @@ t.test('all dead jobs of a queue at once, and no others', async t => {
   t.equal((await operator.post(`${jobsOf('ingest')}/run`, {})).status, 400)
   t.same(await act('run', undefined, 'ingest.dead'), { ...done, jobs: 3 })
   t.same((await operator.get(jobsOf('ingest.dead'))).body.items, [])
-  const { rows } = await query<{ id: string }>(
-    `select id from pgboss.job where name = 'ingest' and data->>'operation' = any($1)`,
-    [ids],
-  )
-  for (const { id } of rows) await die(id)
+  for (const id of await jobIdsOf(backend, 'ingest', ids)) await die(id)
   t.same(await act('delete', undefined, 'ingest.dead'), { ...done, jobs: 3 })
   for (const id of ids) t.equal(await stateOfOperation(id), 'cancelled')
 })
@@ -154,11 +127,9 @@ t.test('all dead jobs of a queue at once, and no others', async t => {
 t.test('delete of a dead letter removes what its tries have stored', async t => {
   const key = await buildKey(backend)
   const id = await ingest(key)
-  const { rows } = await query<{ data: IngestJob }>('select data from pgboss.job where id = $1', [
-    id,
-  ])
+  const job = await jobData<IngestJob>(backend, id)
   const { restore } = await cutUpdates(backend, 'operations')
-  await t.rejects(storeAccepted(backend, [rows[0]!.data], { again: false }), { message: 'cut' })
+  await t.rejects(storeAccepted(backend, [job], { again: false }), { message: 'cut' })
   await restore()
   t.equal((await readDocuments(backend, key)).length, 1)
   const letter = await die(id)
@@ -173,11 +144,8 @@ t.test('delete of a dead letter that finishes what was acknowledged removes it a
   const client = createTestClient(base, await buildKey(backend))
   const respondAsync = { prefer: 'respond-async' }
   const { body } = await client.send('DELETE', '/v1/memory', { headers: respondAsync })
-  const { rows } = await query<{ id: string }>(
-    `select id from pgboss.job where name = 'clear' and data->>'operation' = $1`,
-    [body.operation_id],
-  )
-  const letter = await die(rows[0]!.id, 'clear')
+  const [job] = await jobIdsOf(backend, 'clear', [body.operation_id])
+  const letter = await die(job!, 'clear')
   t.match((await act('cancel', [letter], 'clear.dead')).refused, [{ error: /acknowledged/ }])
   t.same(await act('delete', [letter], 'clear.dead'), done)
   t.equal(await rowOf(letter), undefined)

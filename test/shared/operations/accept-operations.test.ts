@@ -10,6 +10,9 @@ import { buildKey, createTestClient, startJobWorkers } from '#test/support/start
 import { resolveCaller, insertMemories } from '#test/support/start/insert-memories.ts'
 import { waitUntil } from '#test/support/checks/wait-until.ts'
 import { startService } from '#test/support/start/start-service.ts'
+import { isBilled } from '#test/support/checks/observe.ts'
+import { operationState } from '#test/support/checks/observe-jobs.ts'
+import { makeExpiryDue } from '#test/support/checks/alter.ts'
 
 // No workers until everything is accepted.
 const { backend, base } = await startService(t, { jobs: [] })
@@ -122,7 +125,7 @@ const kinds: Record<
     accept: async ({ key, caller: { scope } }) => {
       const expiresAt = Date.now() - 1_000
       await insertMemories(backend, key, [{ text: 'Expired', expiresAt }])
-      await query('update vaults set next_expiry = now() where id = $1', [scope.vault])
+      await makeExpiryDue(backend, scope.vault)
       await purgeAllExpired(backend, scope.vault)
       const { rows } = await query<{ id: string }>(
         `select id from operations where vault = $1 and kind = 'expire'`,
@@ -134,16 +137,14 @@ const kinds: Record<
 }
 
 const countBills = async (operation: string): Promise<number> =>
-  (await query('select 1 from usage_events where id = $1', [operation])).rows.length
+  (await isBilled(backend, operation)) ? 1 : 0
 
 const lastUsed = async ({ caller: { account } }: Vault): Promise<(Date | null)[]> => {
   const page = { active: undefined, externalId: undefined, after: undefined, limit: 10 }
   return (await listAccountKeys(query, account, page)).map(({ lastUsedAt }) => lastUsedAt)
 }
 
-const stateOf = async (operation: string): Promise<string | undefined> =>
-  (await query<{ state: string }>('select state from operations where id = $1', [operation]))
-    .rows[0]?.state
+const stateOf = (operation: string) => operationState(backend, operation)
 
 t.test('each kind of operation is billed when it is accepted, when it ends, or never', async t => {
   const accepted: { kind: string; vault: Vault; operation: string }[] = []

@@ -12,7 +12,7 @@ import {
   updateSharedMemory,
 } from '#shared/org/memories/write-shared-memories.ts'
 import { listTagSets } from '#shared/vault/base/tag-sets.postgres.ts'
-import { insertTag } from '#test/support/checks/alter.ts'
+import { insertTag, ageRows, makeSharedWritesDue } from '#test/support/checks/alter.ts'
 import { createTestBackend } from '#test/support/start/backend.ts'
 import { buildTeam, seedTeamMemories } from '#test/support/start/team.ts'
 
@@ -64,8 +64,7 @@ const eventsOf = async (memory: string): Promise<string[]> =>
     )
   ).rows.map(({ action }) => action)
 
-const makeDue = (): Promise<unknown> =>
-  query(`update shared_writes set due_at = now() - interval '1 second' where state = 'pending'`)
+const makeDue = () => makeSharedWritesDue(backend)
 
 type Way = (stores: Backend, operation: string, id: string) => Promise<unknown>
 
@@ -190,9 +189,7 @@ t.test('a restoration that died brings back once', async t => {
 t.test('what did not come about within a day is forgotten', async t => {
   const id = await fresh()
   await t.rejects(ways['edit']!.change(dyingAt('intended'), mintId(), id), /died/)
-  await query(
-    `update shared_writes set created_at = now() - interval '25 hours' where state = 'pending'`,
-  )
+  await ageRows(backend, 'shared_writes', '25 hours')
   await makeDue()
   await finalizeStrandedWrites(backend)
   const { rows } = await query(`select 1 from shared_writes where state = 'pending'`)

@@ -3,6 +3,7 @@ import { findDeniedMemories } from '#shared/org/trail/denied-memories.ts'
 import { createTestClient, startTestApi } from '#test/support/start/api.ts'
 import { createTestBackend } from '#test/support/start/backend.ts'
 import { buildTeam, seedTeamMemories } from '#test/support/start/team.ts'
+import { ageRows } from '#test/support/checks/alter.ts'
 
 const backend = await createTestBackend(t)
 const team = await buildTeam(backend)
@@ -136,10 +137,7 @@ t.test('filters deny what they leave in', async t => {
 t.test('a question that no worker has looked at for ten minutes is forgotten', async t => {
   await ask(ann, 'What is the salary of Eve?')
   await backend.retrievals.flush()
-  await query(
-    `update shared_retrievals set created_at = created_at - interval '11 minutes' where org = $1`,
-    [team.org],
-  )
+  await ageRows(backend, 'shared_retrievals', '11 minutes', { org: team.org })
   t.equal(await findDeniedMemories(backend), 0)
   const { rows } = await query(
     'select 1 from shared_retrievals where org = $1 and question is not null',

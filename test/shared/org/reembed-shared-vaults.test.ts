@@ -20,6 +20,7 @@ import { createTestBackend } from '#test/support/start/backend.ts'
 import { startEmbeddingProvider } from '#test/support/doubles/embedding-provider.ts'
 import { buildTeam, seedTeamMemories, type Team } from '#test/support/start/team.ts'
 import { waitUntil } from '#test/support/checks/wait-until.ts'
+import { ageRows, setDefaultEmbeddings, setSpaceOfOrg } from '#test/support/checks/alter.ts'
 
 const provider = await startEmbeddingProvider(t)
 const backend = await createTestBackend(t, {
@@ -152,10 +153,10 @@ t.test('another model: everything is found all the way, and nothing is left behi
 
 t.test('an earlier model that is away: the rest is found and stored', async t => {
   // Or the members' own vaults would stand in the space of the one that is away.
-  await query(`update settings set value = 'local' where name = 'embeddings'`)
+  await setDefaultEmbeddings(backend, 'local')
   const team = await buildTeam(backend)
   const key = await team.addMember('ann@example.com')
-  await query('update orgs set space = $2 where id = $1', [team.org, 'ollama__two-64'])
+  await setSpaceOfOrg(backend, team.org, 'ollama__two-64')
   await seedTeamMemories(backend, team, [{ text: 'fact number one' }])
   t.same(await spacesIn(team), { [`${local},ollama__two-64`]: 1 })
   provider.fail(503, 100)
@@ -163,14 +164,14 @@ t.test('an earlier model that is away: the rest is found and stored', async t =>
   await seedTeamMemories(backend, team, [{ text: 'fact number two' }])
   provider.fail(503, 0)
   t.same(await spacesIn(team), { [`${local},ollama__two-64`]: 1, [local]: 1 })
-  await query('update orgs set space = $2 where id = $1', [team.org, 'nobody_knows-3'])
+  await setSpaceOfOrg(backend, team.org, 'nobody_knows-3')
   t.equal(await finds(before, key), 2, 'a space whose model nobody can tell is as good as gone')
 })
 
 t.test('a move that failed is tried again an hour later', async t => {
   const team = await buildTeam(backend)
   await seedTeamMemories(backend, team, facts(2))
-  await query('update orgs set space = $2 where id = $1', [team.org, 'elsewhere'])
+  await setSpaceOfOrg(backend, team.org, 'elsewhere')
   await backend.mongo.memories.updateMany(
     { vault: { $eq: team.vault } },
     { $rename: { [`vectors.${local}`]: 'vectors.elsewhere' } },
@@ -179,9 +180,7 @@ t.test('a move that failed is tried again an hour later', async t => {
   const [move] = await movesOf(team)
   await backend.postgres.transaction(tx => failOperations(tx, backend.queue, [move!.id]))
   t.equal(await lookAfter(backend, team), 0)
-  await query(`update operations set created_at = now() - interval '61 minutes' where vault = $1`, [
-    team.vault,
-  ])
+  await ageRows(backend, 'operations', '61 minutes', { vault: team.vault })
   t.equal(await lookAfter(backend, team), 1)
   t.equal((await movesOf(team)).length, 2)
 })

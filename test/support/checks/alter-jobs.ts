@@ -38,6 +38,40 @@ export const setPending = ({ postgres }: Postgres, operation: string, count: num
     [operation, count],
   )
 
+/** Lets a worker have a job. */
+export const startJob = ({ postgres }: Postgres, id: string) =>
+  postgres.query(`update pgboss.job set state = 'active', started_on = now() where id = $1`, [id])
+
+/** Ends a job after its last try, which can be taken up again. */
+export const failJob = ({ postgres }: Postgres, id: string) =>
+  postgres.query(`update pgboss.job set state = 'failed', completed_on = now() where id = $1`, [id])
+
+/** Gives a job up after ten tries, as the queue does. @returns the id of its dead letter */
+export async function giveUpJob(
+  { postgres }: Postgres,
+  id: string,
+  queue: JobName = 'ingest',
+): Promise<string> {
+  const { rows } = await postgres.query<{ id: string }>(
+    `with dying as (delete from pgboss.job where id = $1 and name = $2 returning *)
+     insert into pgboss.job (id, name, data, state, keep_until, retry_limit,
+                             source_name, source_id, source_retry_count, source_output)
+     select gen_random_uuid(), name || '.dead', data, 'created', now() + interval '1 year', 10,
+            name, id, 10, '{"message": "the model was away"}'
+     from dying returning id`,
+    [id, queue],
+  )
+  return rows[0]!.id
+}
+
+/** Makes a waiting job older. */
+export const ageJob = ({ postgres }: Postgres, id: string, age: string) =>
+  postgres.query(
+    `update pgboss.job set created_on = now() - $2::interval, start_after = now() - $2::interval
+     where id = $1`,
+    [id, age],
+  )
+
 /** Removes completed jobs, as the queue does after a while. */
 export const removeCompletedJobs = ({ postgres }: Postgres) =>
   postgres.query(`delete from pgboss.job where state = 'completed'`)
@@ -133,7 +167,7 @@ export const insertLaterOperations = (
 export const setOperation = (
   { postgres }: Postgres,
   operation: string,
-  set: { kind?: string; state?: 'done' | 'failed'; outcome?: object },
+  set: { kind?: string; state?: 'done' | 'failed' | 'cancelled'; outcome?: object },
 ) =>
   postgres.query(
     `update operations

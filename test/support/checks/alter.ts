@@ -1,3 +1,4 @@
+import { maskKey } from '#shared/access/key.ts'
 import { mintId } from '#shared/core/ids.ts'
 import type { Backend } from '#shared/backend.ts'
 import { accountOfOwner, type Owner } from '#test/support/checks/observe.ts'
@@ -52,6 +53,34 @@ export async function letHoursPass(
   )
   verifiedKeys.noteChange()
 }
+
+/** Says that memories of a vault are over by now. */
+export const makeExpiryDue = ({ postgres }: Postgres, vault: string) =>
+  postgres.query('update vaults set next_expiry = now() where id = $1', [vault])
+
+/** Adds a vault with this id, of an account with the same. */
+export async function insertVault({ postgres }: Postgres, vault: string): Promise<void> {
+  await postgres.query('insert into accounts (id, email) values ($1, $2)', [
+    vault,
+    `${vault}@example.com`,
+  ])
+  await postgres.query('insert into vaults (id, account) values ($1, $1)', [vault])
+}
+
+/** Sets the model by which new vaults are embedded. */
+export const setDefaultEmbeddings = ({ postgres }: Postgres, model: string) =>
+  postgres.query(`update settings set value = $1 where name = 'embeddings'`, [model])
+
+/** Sets the space in which the shared memories of an organization are searched. */
+export const setSpaceOfOrg = ({ postgres }: Postgres, org: string, space: string) =>
+  postgres.query('update orgs set space = $2 where id = $1', [org, space])
+
+/** Says that the statements of an organization were taken back so many minutes ago. */
+export const setWithdrawn = ({ postgres }: Postgres, org: string, minutes: number) =>
+  postgres.query(
+    `update shared_statements set withdrawn_at = now() - make_interval(mins => $2) where org = $1`,
+    [org, minutes],
+  )
 
 /** Raises the epoch of a vault and nothing else: what it stored before is not visible any more. */
 export const raiseEpochOf = ({ postgres }: Postgres, vault: string) =>
@@ -113,9 +142,11 @@ const timeColumns = {
   idempotency: ['created_at'],
   memory_keys: ['last_used_at'],
   open_exchanges: ['renewed_at'],
+  operations: ['created_at'],
   org_turns: ['created_at', 'finished_at'],
   policy_removals: ['created_at'],
   recalled_turns: ['kept_at'],
+  shared_retrievals: ['created_at'],
   shared_statements: ['recorded_at'],
   shared_writes: ['created_at'],
   unanswered_turns: ['ended_at'],
@@ -131,7 +162,7 @@ export async function ageRows(
   { postgres }: Postgres,
   table: keyof typeof timeColumns,
   age: string,
-  only?: { id: string } | { memory: string } | { idempotency: string },
+  only?: { [Column in 'id' | 'memory' | 'idempotency' | 'vault' | 'org' | 'operation']?: string },
 ): Promise<void> {
   const older = timeColumns[table].map(column => `${column} = ${column} - $1::interval`)
   const [column, value] = Object.entries(only ?? {})[0] ?? []
@@ -140,6 +171,10 @@ export async function ageRows(
     [age, value],
   )
 }
+
+/** Revokes a Memory Key, as another process does. */
+export const revokeKey = ({ postgres }: Postgres, key: string) =>
+  postgres.query('update memory_keys set revoked_at = now() where masked = $1', [maskKey(key)])
 
 /** Ends a Memory Key now. */
 export const expireKey = ({ postgres }: Postgres, hash: Buffer) =>
@@ -231,11 +266,11 @@ export const insertTag = ({ postgres }: Postgres, org: string, label: string, qu
 export const endTurn = ({ postgres }: Postgres, turn: string) =>
   postgres.query('update org_turns set finished_at = now() where id = $1', [turn])
 
-/** Removes the row of the instructions of an organization. */
 /** Lets an organization demand that its members sign in, without a login provider. */
 export const demandSignIn = ({ postgres }: Postgres, org: string) =>
   postgres.query('update orgs set sign_in_required = true where id = $1', [org])
 
+/** Removes the row of the instructions of an organization. */
 export const removeInstructions = ({ postgres }: Postgres, org: string) =>
   postgres.query('delete from org_instructions where org = $1', [org])
 

@@ -26,6 +26,14 @@ export async function holdRow(
   return async () => void (await client.query('commit'))
 }
 
+/** Holds the end of the events of an account, which every new one waits for. @returns what lets go of it */
+export const holdAccountEvents = (
+  t: Test,
+  backend: Pick<Backend, 'config'>,
+  account: string,
+): Promise<() => Promise<void>> =>
+  holdRow(t, backend, 'select from account_event_heads where account = $1 for update', account)
+
 /** Waits until so many connections of this database wait for a lock. */
 export const untilWaiting = (
   { postgres }: Pick<Backend, 'postgres'>,

@@ -85,6 +85,28 @@ export const webhookDeliveriesOf = (stores: Postgres, webhook: string) =>
     [webhook],
   )
 
+/** The jobs of operations in a queue; dead letters are in another. */
+export const jobIdsOf = (stores: Postgres, queue: JobName, operations: readonly string[]) =>
+  readColumn<string>(
+    stores,
+    `select id from pgboss.job where name = $1 and data->>'operation' = any($2)`,
+    [queue, operations],
+  )
+
+/** A job with its queue and whether it is due; undefined when it is gone. */
+export async function jobRow(stores: Postgres, id: string) {
+  const [row] = await readRows<{ name: string; state: string; due: boolean }>(
+    stores,
+    'select name, state, start_after <= now() as due from pgboss.job where id = $1',
+    [id],
+  )
+  return row
+}
+
+/** How many jobs were given up, in all queues. */
+export const countDeadLetters = (stores: Postgres) =>
+  readValue<number>(stores, `select count(*)::int as n from pgboss.job where name like '%.dead'`)
+
 /** The jobs that were tried more than once, that failed, or that were given up; three at most. */
 export async function troubledJobs({ postgres }: Postgres, but: JobName[] = []): Promise<object[]> {
   const { rows } = await postgres.query(

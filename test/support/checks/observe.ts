@@ -60,6 +60,10 @@ export const accountOfOwner = async (stores: Postgres, owner: Owner): Promise<st
     ? owner.account
     : readValue(stores, 'select account from vaults where id = $1', [owner.vault])
 
+/** Whether an operation is billed. */
+export const isBilled = async (stores: Postgres, operation: string): Promise<boolean> =>
+  (await readRows(stores, 'select from usage_events where id = $1', [operation])).length > 0
+
 /** The balance of an account; null has no limit. */
 export async function balanceOf(backend: Postgres, owner: Owner): Promise<number | null> {
   const account = await accountOfOwner(backend, owner)
@@ -141,6 +145,20 @@ export function countRows(stores: Postgres, of: Rows): Promise<number> {
 /** A whole table as JSON, to prove that it does not hold a secret. */
 export const tableText = async (stores: Postgres, table: string): Promise<string> =>
   JSON.stringify(await readRows(stores, `select * from ${table}`))
+
+/** The writes of shared memories of an organization as JSON, to prove that they hold no words. */
+export const sharedWritesText = async (stores: Postgres, org: string): Promise<string> =>
+  JSON.stringify(await readRows(stores, 'select * from shared_writes where org = $1', [org]))
+
+/** When the one statement of a member was noted. */
+export const statementNotedAt = (stores: Postgres, author: string) =>
+  readValue<Date>(stores, 'select recorded_at from shared_statements where author = $1', [author])
+
+/** How many parts of the saved indexes of a vault are stored. */
+export const countSnapshotParts = (stores: Postgres, vault: string) =>
+  readValue<number>(stores, 'select count(*)::int as n from index_snapshots where vault = $1', [
+    vault,
+  ])
 
 /** Every table of the service and of its queue, quoted, with its schema. */
 const tablesOf = (stores: Postgres) =>

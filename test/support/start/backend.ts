@@ -48,6 +48,19 @@ export async function createTestConfig(t: Test, env: Record<string, string> = {}
   return config
 }
 
+/** An empty database beside that of a test, in which nothing was released. @returns its address */
+export async function createEmptyDatabase(
+  t: Test,
+  { config, postgres }: Pick<Backend, 'config' | 'postgres'>,
+): Promise<string> {
+  const address = new URL(config.databaseUrl)
+  const name = `${address.pathname.slice(1)}_empty`
+  await postgres.query(`create database ${name}`)
+  t.teardown(() => postgres.query(`drop database if exists ${name} with (force)`))
+  address.pathname = `/${name}`
+  return address.href
+}
+
 /** A migrated backend with new databases, closed at the end of the test. */
 export async function createTestBackend(
   t: Test,

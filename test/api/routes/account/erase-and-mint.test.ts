@@ -1,6 +1,6 @@
 import t, { type Test } from 'tap'
 import { createTestClient } from '#test/support/start/api.ts'
-import { holdRow, untilWaiting } from '#test/support/checks/held-rows.ts'
+import { holdRow, untilWaiting, holdAccountEvents } from '#test/support/checks/held-rows.ts'
 import { accountIdOf } from '#test/support/checks/observe.ts'
 import { startService } from '#test/support/start/start-service.ts'
 
@@ -51,8 +51,7 @@ t.test('409: a key is minted while the account is being erased', async t => {
 
 t.test('a key that was minted first is erased with its vault', async t => {
   const { account, erase, mint } = await newAccount('second@example.com')
-  const held = 'select from account_event_heads where account = $1 for update'
-  const release = await holdRow(t, backend, held, account)
+  const release = await holdAccountEvents(t, backend, account)
   const minted = mint()
   await untilWaiting(backend, 1)
   const erased = erase()

@@ -1,12 +1,11 @@
 import t from 'tap'
 import { createTestClient } from '#test/support/start/api.ts'
-import { holdRow, untilWaiting } from '#test/support/checks/held-rows.ts'
+import { holdAccountEvents, untilWaiting } from '#test/support/checks/held-rows.ts'
 import { startService } from '#test/support/start/start-service.ts'
 
 /* Only the key that the owner puts in the place of a lost one opens its vault, whatever the lost one does meanwhile. */
 
 const { backend, base, newClient } = await startService(t, { jobs: [] })
-const chain = 'select from account_event_heads where account = $1 for update'
 
 async function newUser() {
   const owner = await newClient()
@@ -26,7 +25,7 @@ for (const body of [{}, { grace_seconds: 3_600 }]) {
     `a key that is being rotated is replaced with what it becomes: ${JSON.stringify(body)}`,
     async t => {
       const { account, activeKeys, rotate, remint } = await newUser()
-      const release = await holdRow(t, backend, chain, account)
+      const release = await holdAccountEvents(t, backend, account)
       // The rotation has inserted its key, and waits.
       const rotated = rotate(body)
       await untilWaiting(backend, 1)
@@ -47,7 +46,7 @@ for (const body of [{}, { grace_seconds: 3_600 }]) {
 
 t.test('403: a key that is being replaced does not rotate', async t => {
   const { account, activeKeys, rotate, remint } = await newUser()
-  const release = await holdRow(t, backend, chain, account)
+  const release = await holdAccountEvents(t, backend, account)
   const reminted = remint()
   await untilWaiting(backend, 1)
   const rotated = rotate({})

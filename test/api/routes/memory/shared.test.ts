@@ -4,19 +4,19 @@ import { finishWithdrawals } from '#shared/org/memories/withdraw-statement.ts'
 import { buildKey, createTestClient, startJobWorkers } from '#test/support/start/api.ts'
 import { waitUntil } from '#test/support/checks/wait-until.ts'
 import { startTeamService, type WorkingTeam } from '#test/support/start/working-team.ts'
+import { ageRows, setWithdrawn } from '#test/support/checks/alter.ts'
+import { countRows, sharedWritesText, statementNotedAt } from '#test/support/checks/observe.ts'
 
 const { backend, base, newTeam } = await startTeamService(t, { working: false })
 // Without the sweep, which finishes what was cut short.
 await startJobWorkers(backend, ...jobNames.filter(name => name !== 'sweep'))
-const { query } = backend.postgres
 const path = '/v1/shares'
 
 type Item = { id: string; text: string; visible: boolean; mem_id: string | null }
 
 const clientOf = (key: string) => createTestClient(base, key)
 /** As five minutes later, when what a member does not see is listed too. */
-const later = () =>
-  query(`update shared_statements set recorded_at = recorded_at - interval '5 minutes'`)
+const later = () => ageRows(backend, 'shared_statements', '5 minutes')
 const listOf = async (key: string): Promise<Item[]> => {
   await later()
   return (await clientOf(key).get(path)).body.items
@@ -65,8 +65,7 @@ t.test('what no one else said is gone at once, with its history and trail', asyn
   t.match(await acme.admin.post(`${memories}/restore`, {}), { status: 404 })
   const { body } = await acme.admin.get(`/v1/orgs/${acme.org}/debug/passes?limit=200`)
   t.notMatch(JSON.stringify(body), /launch/)
-  const left = await query(`select * from shared_writes where org = $1`, [acme.org])
-  t.notMatch(JSON.stringify(left.rows), /launch/, 'no words are kept')
+  t.notMatch(await sharedWritesText(backend, acme.org), /launch/, 'no words are kept')
   t.equal((await clientOf(acme.key).get('/v1/memory/list')).body.items.length, 4, 'theirs stays')
 })
 
@@ -80,8 +79,7 @@ t.test('an admin removes a memory with its words, also one that was removed befo
     acme.admin.send('DELETE', `${memories}/${id}${query}`)
   const texts = async (): Promise<string> => {
     const { body } = await acme.admin.get(`/v1/orgs/${acme.org}/debug/passes?limit=200`)
-    const { rows } = await query('select * from shared_writes where org = $1', [acme.org])
-    return JSON.stringify([body, rows])
+    return JSON.stringify(body) + (await sharedWritesText(backend, acme.org))
   }
   const launchId = launch!.mem_id!
   t.equal((await removed(launchId, '')).status, 200)
@@ -185,12 +183,7 @@ t.test('list and answers are the same with and without a hidden memory', async t
     const said = `pay of eve ${hidden}: 90 #people`
     if (hidden) await acme.share(`Fact: ${said}`)
     await acme.share(`Fact: ${said}`, { as: bob })
-    const { recorded_at: recordedAt } = (
-      await query<{ recorded_at: Date }>(
-        'select recorded_at from shared_statements where author = $1',
-        [`bob-${hidden}@example.com`],
-      )
-    ).rows[0]!
+    const recordedAt = await statementNotedAt(backend, `bob-${hidden}@example.com`)
     const early = (await clientOf(bob).get(path)).body.items
     const isSameSpan =
       Math.floor(recordedAt.getTime() / 300_000) === Math.floor(Date.now() / 300_000)
@@ -221,10 +214,7 @@ t.test('what was cut short is finished by the sweep', async t => {
   const acme = await newTeam(['people'])
   const bob = await acme.addMember('bob@example.com')
   await acme.share('Fact: pay: 90 #people', { as: bob })
-  await query(
-    `update shared_statements set withdrawn_at = now() - interval '1 minute' where org = $1`,
-    [acme.org],
-  )
+  await setWithdrawn(backend, acme.org, 1)
   t.same(await listOf(bob), [], 'as after a crash of the process that took it back')
   t.equal((await adminSees(acme)).length, 1)
   t.ok((await finishWithdrawals(backend)) >= 1)
@@ -235,19 +225,13 @@ t.test('what was cut short is finished by the sweep', async t => {
 t.test('one that fails waits for five minutes', async t => {
   const acme = await newTeam()
   await acme.share('Fact: launch: in May')
-  const wait = (minutes: number) =>
-    query(
-      `update shared_statements set withdrawn_at = now() - make_interval(mins => $2)
-       where org = $1`,
-      [acme.org, minutes],
-    )
-  await wait(1)
+  await setWithdrawn(backend, acme.org, 1)
   const transaction = () => Promise.reject(new Error('broken'))
   const failing = { ...backend, postgres: { ...backend.postgres, transaction } }
   t.equal(await finishWithdrawals(failing), 0)
   t.equal(await finishWithdrawals(backend), 0, 'it waits')
   t.same(await listOf(acme.key), [])
-  await wait(1)
+  await setWithdrawn(backend, acme.org, 1)
   t.equal(await finishWithdrawals(backend), 1)
 })
 
@@ -269,16 +253,14 @@ t.test('words that the policy blocks by now do not come back', async t => {
     const texts = (items: Item[]) => items.map(({ text }) => text)
     t.same(texts(await queueOf(acme)), left)
     t.same(await adminSees(acme), [])
-    const { rows } = await query('select * from shared_writes where org = $1', [acme.org])
-    t.notMatch(JSON.stringify(rows), /ask Bob/)
+    t.notMatch(await sharedWritesText(backend, acme.org), /ask Bob/)
     t.equal(await finishWithdrawals(backend), 0)
   }
 })
 
 t.test('remember for me, share nothing: the member, and the key', async t => {
   const acme = await newTeam()
-  const turns = async () =>
-    (await query(`select 1 from org_turns where org = $1`, [acme.org])).rows.length
+  const turns = () => countRows(backend, { table: 'org_turns', org: acme.org })
   const ada = clientOf(acme.key)
   t.match((await ada.get(path)).body, { shares: true, key_shares: true, items: [] })
   t.same((await ada.send('PATCH', path, { body: { shares: false } })).body, {

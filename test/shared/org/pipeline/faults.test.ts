@@ -14,6 +14,8 @@ import {
   startTeamService,
   type WorkingTeam,
 } from '#test/support/start/working-team.ts'
+import { clearSessionOf, raiseEpochOf } from '#test/support/checks/alter.ts'
+import { setOperation } from '#test/support/checks/alter-jobs.ts'
 
 // No worker runs but where a test says so: passes are run by hand.
 const service = await startTeamService(t, { working: false })
@@ -229,20 +231,18 @@ t.test('two updates of one memory: the first counts, the second stands by itself
 t.test('what is cleared or cancelled meanwhile is neither looked at nor kept', async t => {
   const team = await newTeam()
   const cleared = await saidIn(team, 'Fact: floor: 3', 'a session')
-  await query(`insert into sessions (vault, session, epoch) values ($1, 'a session', 1)`, [
-    cleared.vault,
-  ])
+  await clearSessionOf(backend, cleared.vault, 'a session')
   t.match(await run(cleared), { pass1: [], pass2: [], pass3: [], finished: true })
 
   const cancelled = await saidIn(team, 'Fact: floor: 4')
-  await query(`update operations set state = 'cancelled' where id = $1`, [cancelled.turn])
+  await setOperation(backend, cancelled.turn, { state: 'cancelled' })
   t.match(await run(cancelled), { pass1: [], finished: true })
   t.equal(model.calls.length, 0)
 
   const during = await saidIn(team, 'Fact: floor: 5')
   const { promise: lateAnswer, resolve: answer } = Promise.withResolvers<void>()
   model.scriptAnswers('extract', async () => {
-    await query('update vaults set epoch = epoch + 1 where id = $1', [during.vault])
+    await raiseEpochOf(backend, during.vault)
     await lateAnswer
     return JSON.stringify({ facts: [fact('floor: 5')] })
   })

@@ -3,7 +3,7 @@ import { mintId } from '#shared/core/ids.ts'
 import { storeProviderKey } from '#shared/access/provider-key.ts'
 import { createTestClient } from '#test/support/start/api.ts'
 import { seedTeamMemories, type Team } from '#test/support/start/team.ts'
-import { auditEventsOf } from '#test/support/checks/observe.ts'
+import { auditEventsOf, countRows } from '#test/support/checks/observe.ts'
 import { startTeamService } from '#test/support/start/working-team.ts'
 
 const { backend, base, model, newTeam, finished } = await startTeamService(t)
@@ -92,8 +92,7 @@ t.test('nothing of the model alone, of what is kept out, of keys that do not sto
     messages: [{ role: 'user', content: 'Fact: secret: 3' }],
   })
   t.match(refused, { status: 202, body: { accepted: false } })
-  const { rows } = await query('select 1 from org_turns where org = $1', [acme.org])
-  t.same(rows, [])
+  t.equal(await countRows(backend, { table: 'org_turns', org: acme.org }), 0)
 })
 
 t.test('a tag that may apply counts, and a person looks at it', async t => {

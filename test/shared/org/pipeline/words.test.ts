@@ -3,6 +3,7 @@ import { mintId } from '#shared/core/ids.ts'
 import { createTestClient } from '#test/support/start/api.ts'
 import type { Team } from '#test/support/start/team.ts'
 import { createPasses, startTeamService } from '#test/support/start/working-team.ts'
+import { setOperation } from '#test/support/checks/alter-jobs.ts'
 
 // No worker runs: passes are run by hand, so that rules can change between them.
 const service = await startTeamService(t, { working: false })
@@ -94,7 +95,7 @@ t.test('what is left out is reported; what is cancelled is cancelled whole', asy
   t.equal(sum, 20_000)
   const { operation } = jobs.at(-1)!
   t.equal(operation, jobs[0].turn)
-  await query(`update operations set state = 'cancelled' where id = $1`, [operation])
+  await setOperation(backend, operation!, { state: 'cancelled' })
   for (const job of jobs) t.match(await run(job), { pass1: [], finished: true })
   t.equal(model.calls.length, 0)
 })

@@ -33,6 +33,7 @@ import {
 } from '#shared/vault/reembed/vector-spaces.mongo.ts'
 import { createTestBackend } from '#test/support/start/backend.ts'
 import { insertStoredMemories } from '#test/support/checks/stored-memories.ts'
+import { insertVault } from '#test/support/checks/alter.ts'
 
 const unnamed: string[] = []
 commandListeners.push(({ commandName, command }: CommandStartedEvent) => {
@@ -51,11 +52,7 @@ const scope: VaultScope = { vault: mintId(), epoch: 1, revision: 0 }
 const core = { session: null, sessionEpoch: 0 }
 t.teardown(() => mongo.memories.deleteMany({ vault: scope.vault }, { hint: '_id_' }))
 
-await backend.postgres.query('insert into accounts (id, email) values ($1, $2)', [
-  scope.vault,
-  `${scope.vault}@example.com`,
-])
-await backend.postgres.query('insert into vaults (id, account) values ($1, $1)', [scope.vault])
+await insertVault(backend, scope.vault)
 // More than a server tries an index on before it gives up trying.
 const ids: string[] = []
 for (let start = 0; start < 24_000; start += 8_000) {

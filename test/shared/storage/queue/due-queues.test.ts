@@ -1,7 +1,7 @@
 import pg from 'pg'
 import t, { type Test } from 'tap'
 import { mintId } from '#shared/core/ids.ts'
-import { makeJobsDue } from '#test/support/checks/alter-jobs.ts'
+import { makeJobsDue, startJob } from '#test/support/checks/alter-jobs.ts'
 import { insertedJobsSql } from '#shared/storage/queue/job-sql.ts'
 import { createTestBackend } from '#test/support/start/backend.ts'
 import { waitUntil } from '#test/support/checks/wait-until.ts'
@@ -229,7 +229,7 @@ t.test('finished jobs are deleted after a minute', async t => {
   // The next pass, as after a job.
   const job = { id: mintId(), data: {} as never, priority: 0 }
   await backend.queue.send(backend.postgres, 'edit-settle', [job])
-  await query(`update pgboss.job set state = 'active', started_on = now() where id = $1`, [job.id])
+  await startJob(backend, job.id)
   await waitUntil('it is deleted', async () => {
     const { rows } = await query('select from pgboss.job where id = $1', [id])
     return rows.length === 0

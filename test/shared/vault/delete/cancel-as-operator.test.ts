@@ -12,6 +12,8 @@ import {
   resolveCaller,
 } from '#test/support/start/insert-memories.ts'
 import { startService } from '#test/support/start/start-service.ts'
+import { operationState } from '#test/support/checks/observe-jobs.ts'
+import { setOperation } from '#test/support/checks/alter-jobs.ts'
 
 // No worker takes jobs: the tests run them.
 const { backend, base } = await startService(t, { jobs: [] })
@@ -94,8 +96,7 @@ for (const [name, { accept, run, memories }] of Object.entries(kinds)) {
     const { keyRow } = await resolveCaller(backend, key)
     t.equal(keyRow.rawUnits, 1)
     t.ok(keyRow.revision > before.revision, 'every process drops them')
-    const { rows } = await query('select state from operations where id = $1', [operation])
-    t.same(rows, [{ state: 'cancelled' }])
+    t.equal(await operationState(backend, operation), 'cancelled')
   })
 }
 
@@ -110,7 +111,7 @@ for (const [name, { accept, run, memories }] of Object.entries({
     const { restore } = await cutUpdates(backend, 'operations')
     await t.rejects(async () => void (await run(operation)), { message: 'cut' })
     await restore()
-    await query(`update operations set state = 'failed' where id = $1`, [operation])
+    await setOperation(backend, operation, { state: 'failed' })
     const again = await accept(key, source)
     t.not(again, operation)
     await run(again)
@@ -125,8 +126,7 @@ t.test('what is finalized stays, also while its job is still there', async t => 
   await storeIngested(operation)
   t.match(await cancelAsOperator(backend, operation), { removed: 1 })
   t.equal((await readDocuments(backend, key)).length, 1)
-  const { rows } = await query('select state from operations where id = $1', [operation])
-  t.same(rows, [{ state: 'done' }])
+  t.equal(await operationState(backend, operation), 'done')
 })
 
 t.test('conflict: what was acknowledged is finished', async t => {
@@ -140,6 +140,5 @@ t.test('conflict: what was acknowledged is finished', async t => {
     message: /acknowledged/,
   })
   t.ok(await jobOf(operation, 'clear'))
-  const { rows } = await query('select state from operations where id = $1', [operation])
-  t.same(rows, [{ state: 'running' }])
+  t.equal(await operationState(backend, operation), 'running')
 })

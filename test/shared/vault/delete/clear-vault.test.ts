@@ -17,6 +17,8 @@ import { insertStoredMemories, readVaultScope } from '#test/support/checks/store
 import { resolveCaller, readDocuments } from '#test/support/start/insert-memories.ts'
 import { waitUntil } from '#test/support/checks/wait-until.ts'
 import type { ClearJob, ClearedRange } from '#shared/domain/job-payloads.ts'
+import { setOperation, startJob } from '#test/support/checks/alter-jobs.ts'
+import { vaultRow } from '#test/support/checks/observe.ts'
 
 const backend = await createTestBackend(t)
 const api = await startTestApi(t, backend)
@@ -63,7 +65,7 @@ t.test('waiting jobs and dead letters of the vault go with their words, no other
    insert into pgboss.job (name, data) select 'ingest.dead', data from moved`,
     [dead],
   )
-  await backend.postgres.query(`update operations set state = 'failed' where id = $1`, [dead])
+  await setOperation(backend, dead, { state: 'failed' })
   await ingest(stranger, 'zebra three')
   const job = await cleared(key)
   const later = await ingest(key, 'zebra four')
@@ -77,7 +79,7 @@ t.test('waiting jobs and dead letters of the vault go with their words, no other
   t.match(await operation(dead), { state: 'cancelled' })
   t.match(await operation(later), { state: 'accepted' })
   const { vault } = await readVaultScope(backend, key)
-  t.match(await one('select pending from vaults where id = $1', vault), { pending: 2 })
+  t.equal((await vaultRow(backend, vault)).pending, 2)
 })
 
 t.test('of a session, its own jobs alone', async t => {
@@ -157,7 +159,7 @@ t.test('waits for work in flight, and removes what it wrote', async t => {
   const key = await buildKey(backend)
   const { vault, epoch } = await readVaultScope(backend, key)
   const active = await ingest(key, 'okapi in flight')
-  await backend.postgres.query(`update pgboss.job set state = 'active' where id = $1`, [active])
+  await startJob(backend, active)
   const job = await cleared(key)
   const finishing = finishClearing(backend, job, signal)
   const isRunning = async () => (await operation(job.operation)).state === 'running'

@@ -11,6 +11,7 @@ import {
   insertMemories,
 } from '#test/support/start/insert-memories.ts'
 import type { DeleteIdsJob } from '#shared/domain/job-payloads.ts'
+import { setOperation } from '#test/support/checks/alter-jobs.ts'
 
 const backend = await createTestBackend(t)
 
@@ -188,9 +189,7 @@ t.test('the vault is cleared in between: the debt of what came later is left alo
 
 t.test('cancelled before it began: nothing goes', async t => {
   const case_ = await promised()
-  await backend.postgres.query(`update operations set state = 'cancelled' where id = $1`, [
-    case_.job.operation,
-  ])
+  await setOperation(backend, case_.job.operation, { state: 'cancelled' })
   await executeDeletion(backend, case_.job)
   t.equal((await readDocuments(backend, case_.key)).filter(row => 'text' in row).length, 3)
 })

@@ -7,6 +7,7 @@ import { buildKey, startJobWorkers } from '#test/support/start/api.ts'
 import { createTestBackend } from '#test/support/start/backend.ts'
 import { waitUntil } from '#test/support/checks/wait-until.ts'
 import { readBill, resolveCaller, readDocuments } from '#test/support/start/insert-memories.ts'
+import { raiseEpochOf, ageRows } from '#test/support/checks/alter.ts'
 
 const backend = await createTestBackend(t)
 const { exchanges, postgres } = backend
@@ -46,11 +47,7 @@ const rowOf = async (operation: string) =>
   (await query('select user_turn, model from open_exchanges where operation = $1', [operation]))
     .rows[0]
 
-const age = (operation: string) =>
-  query(
-    `update open_exchanges set renewed_at = now() - interval '3 minutes' where operation = $1`,
-    [operation],
-  )
+const age = (operation: string) => ageRows(backend, 'open_exchanges', '3 minutes', { operation })
 
 /** Sweeps until an exchange of a process that died is found; this one, which lives, may renew it in between. */
 async function sweptAged(operation: string): Promise<number> {
@@ -211,7 +208,7 @@ t.test('void: cleared, and the words go with the clearing, before or after it', 
   t.equal((await other.stored()).length, 2)
 
   const dead = await opened('Secret three')
-  await query('update vaults set epoch = epoch + 1 where id = $1', [dead.owner.scope.vault])
+  await raiseEpochOf(backend, dead.owner.scope.vault)
   await waitUntil('it is forgotten', async () => {
     await age(dead.operation)
     await sweepAll(backend)

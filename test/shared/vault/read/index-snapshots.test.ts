@@ -10,6 +10,7 @@ import { insertMemories, resolveCaller } from '#test/support/start/insert-memori
 import { exportLines, importFile } from '#test/support/start/memory-file.ts'
 import { startService } from '#test/support/start/start-service.ts'
 import { waitUntil } from '#test/support/checks/wait-until.ts'
+import { countSnapshotParts } from '#test/support/checks/observe.ts'
 
 const { backend, base } = await startService(t)
 const { query } = backend.postgres
@@ -40,7 +41,7 @@ async function filledVault() {
   }
   const parts = async (): Promise<number> => {
     const { vault } = (await ref()).scope
-    return (await query('select from index_snapshots where vault = $1', [vault])).rowCount
+    return countSnapshotParts(backend, vault)
   }
   const load = async (process = otherProcess()) => {
     const index = await process.indexes.get(await ref())

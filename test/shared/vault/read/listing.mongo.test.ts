@@ -7,6 +7,7 @@ import { listedRows, type ListPageQuery } from '#shared/vault/read/lists/listing
 import { countTiers } from '#shared/vault/read/lists/counts.mongo.ts'
 import { createTestBackend } from '#test/support/start/backend.ts'
 import { insertStoredMemories } from '#test/support/checks/stored-memories.ts'
+import { insertVault } from '#test/support/checks/alter.ts'
 
 const asked: Document[] = []
 commandListeners.push(({ commandName, command }: CommandStartedEvent) => {
@@ -31,11 +32,7 @@ const begin = Date.parse('2025-01-01T00:00:00Z')
 const atOf = (index: number): number =>
   index >= 8_000 && index < 10_000 ? shared : begin + index * 60_000 * (index < 8_000 ? 1 : 25)
 
-await backend.postgres.query(`insert into accounts (id, email) values ($1, $2)`, [
-  scope.vault,
-  `${scope.vault}@example.com`,
-])
-await backend.postgres.query('insert into vaults (id, account) values ($1, $1)', [scope.vault])
+await insertVault(backend, scope.vault)
 for (let start = 0; start < total; start += 10_000) {
   await insertStoredMemories(
     backend,

@@ -8,6 +8,7 @@ import type { Query } from '#shared/storage/postgres/connect.ts'
 import { storedSessions, type SessionPosition } from '#shared/vault/read/lists/sessions.postgres.ts'
 import { createTestBackend } from '#test/support/start/backend.ts'
 import { insertStoredMemories } from '#test/support/checks/stored-memories.ts'
+import { insertVault } from '#test/support/checks/alter.ts'
 
 const asked: Document[] = []
 commandListeners.push(({ commandName, command }: CommandStartedEvent) => {
@@ -22,11 +23,7 @@ const scope: VaultScope = { vault: mintId(), epoch: 1, revision: 0 }
 t.teardown(() => client.close())
 
 const begin = Date.parse('2026-01-01T00:00:00Z')
-await postgres.query('insert into accounts (id, email) values ($1, $2)', [
-  scope.vault,
-  `${scope.vault}@example.com`,
-])
-await postgres.query('insert into vaults (id, account) values ($1, $1)', [scope.vault])
+await insertVault(backend, scope.vault)
 // 200 sessions of 50, and a core vault of 10,000 that nobody asked for.
 await insertStoredMemories(
   backend,

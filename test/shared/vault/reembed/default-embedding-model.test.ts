@@ -17,6 +17,7 @@ import { createTestBackend, createTestConfig } from '#test/support/start/backend
 import { startEmbeddingProvider } from '#test/support/doubles/embedding-provider.ts'
 import { resolveCaller, readDocuments } from '#test/support/start/insert-memories.ts'
 import { waitUntil } from '#test/support/checks/wait-until.ts'
+import { setDefaultEmbeddings } from '#test/support/checks/alter.ts'
 
 const small = 'openai/text-embedding-3-small'
 const provider = await startEmbeddingProvider(t)
@@ -113,7 +114,7 @@ t.test('of many first starts with different models one decides', async t => {
   const models = new Set((await Promise.all(starts)).map(({ model }) => model))
   t.equal(models.size, 1)
   t.equal(await modelOf(key), [...models][0])
-  await postgres.query(`update settings set value = 'local' where name = 'embeddings'`)
+  await setDefaultEmbeddings(backend, 'local')
   await postgres.query(`update vaults set embeddings = 'local'`)
 })
 
