@@ -59,12 +59,14 @@ export class DimensionRefusal extends Refusal {
 /** Longest wait of a request for an embedding model in all, the model's first call included. */
 export const embeddingTimeoutMs = 7_500
 
-/** @throws Refusal `upstream` when the work of an embedding model is not done within `ms`. */
+/** @throws Refusal `upstream` when an embedding model has not answered within `ms`; `unavailable` for the built-in one. */
 export const withEmbeddingTimeout = <Result>(
   work: Promise<Result>,
   model: string,
   ms = embeddingTimeoutMs,
 ): Promise<Result> =>
   withTimeout(work, Math.max(0, ms), () => {
+    // The built-in one has no provider: this machine has more to do than it can.
+    if (model === 'local') throw refusal('unavailable', 'serviceBusy')
     throw refusal('upstream', 'embedderLate', { model })
   })
