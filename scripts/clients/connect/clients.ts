@@ -103,7 +103,8 @@ export const proofsOf = ({ files }: Client, texts: readonly string[], vault: Vau
     const { url, key, tools } = file.proof
     const proofs: Proof[] = []
     if (url && key) proofs.push(memoryProof(read(url), keyIn(read(key)), vault.rights))
-    if (tools === 'beside') proofs.push(toolsProof({ url: `${read(url!)}/mcp`, key: read(key!) }))
+    if (tools === 'beside')
+      proofs.push(toolsProof({ url: `${String(read(url!))}/mcp`, key: read(key!) }))
     else if (tools) proofs.push(toolsProof(read(tools)))
     return proofs
   })

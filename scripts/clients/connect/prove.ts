@@ -20,7 +20,9 @@ export const memoryProof = (baseUrl: unknown, key: string, rights: ClientRights)
 
 /** Makes the proof that an MCP server answers, from the names that clients give its address and headers, or its key. */
 export function toolsProof(server: unknown): Proof {
-  const { url, httpUrl, headers, http_headers, key } = (server ?? {}) as Record<string, unknown>
+  const { url, httpUrl, headers, http_headers, key } = (server ?? {}) as Record<string, unknown> & {
+    key?: string
+  }
   return {
     kind: 'tools',
     url: String(url ?? httpUrl),

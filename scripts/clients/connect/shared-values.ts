@@ -33,8 +33,8 @@ export const headerLines = (separator: string): SharedValue => ({
     (typeof present === 'string' ? present.split(separator) : []).filter(
       line => line.trim() !== '',
     ),
-  write: lines => lines.join(separator),
-  isOurs: line => String(line).trimStart().toLowerCase().startsWith('x-memory-key:'),
+  write: lines => (lines as string[]).join(separator),
+  isOurs: line => (line as string).trimStart().toLowerCase().startsWith('x-memory-key:'),
 })
 
 /** A list of MCP servers as JSON in a variable. */
