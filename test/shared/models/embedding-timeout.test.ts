@@ -12,7 +12,7 @@ t.test(
     })
     await t.rejects(withEmbeddingTimeout(never, 'local', 1), {
       reason: 'unavailable',
-    message: 'The service is too busy to answer in time',
+      message: 'The service is too busy to answer in time',
       hint: 'Try again in a few seconds; the operator can start more processes',
     })
     t.equal(await withEmbeddingTimeout(Promise.resolve(3), 'local', 7_500), 3)
