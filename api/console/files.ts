@@ -30,6 +30,8 @@ const stopWordsModule = [
 /** Tables as modules: not all browsers import JSON. */
 const tables = [
   'api/client/programs/programs.json',
+  'shared/domain/profile-kinds.json',
+  'shared/events/account-actions.json',
   'shared/search/words/stem.json',
   ...globSync('api/console/app/**/*.json', { cwd: fileURLToPath(root) }),
 ].map(file => {

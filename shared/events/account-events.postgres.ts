@@ -1,39 +1,10 @@
+import actions from '#shared/events/account-actions.json' with { type: 'json' }
 import type { Query, Transaction } from '#shared/storage/postgres/connect.ts'
 
-/** As the contract lists them. */
-const actionsBySubject = {
-  key: ['minted', 'rotated', 'reminted', 'changed', 'revoked', 'revealed'],
-  admin_key: ['issued', 'revoked'],
-  provider_key: ['stored', 'deleted'],
-  policy: ['changed'],
-  webhook: ['created', 'changed', 'deleted'],
-  organization: ['created', 'changed', 'deleted', 'exported'],
-  instructions: ['changed'],
-  role: ['created', 'changed', 'deleted', 'assigned'],
-  tag: ['created', 'changed', 'deleted', 'applied'],
-  user: ['created', 'changed', 'deleted', 'suspended', 'resumed'],
-  group: ['created', 'changed', 'deleted'],
-  reviewer: ['created', 'deleted'],
-  scim_token: ['created', 'deleted'],
-  directory: ['changed'],
-  application: ['connected', 'disconnected'],
-  vault: ['cleared'],
-  feedback: ['given'],
-  account: ['exported'],
-  balance: ['changed'],
-  payment_method: ['changed'],
-  users_max: ['changed'],
-} as const
+/** What was done to an account, as the contract lists it; each has the words that people read: a verb and its object. */
+export type AccountAction = keyof typeof actions
 
-type Actions = typeof actionsBySubject
-
-export type AccountAction = {
-  [Subject in keyof Actions]: `${Subject}.${Actions[Subject][number]}`
-}[keyof Actions]
-
-export const accountActions = Object.entries(actionsBySubject).flatMap(([subject, verbs]) =>
-  verbs.map(verb => `${subject}.${verb}` as AccountAction),
-)
+export const accountActions = Object.keys(actions) as AccountAction[]
 
 export type AccountEvent = {
   position: number

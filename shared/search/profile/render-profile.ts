@@ -1,18 +1,5 @@
 import { profileElement } from '#shared/domain/echoes.ts'
-import { profileKinds, type ProfileKind } from '#shared/domain/profile-kinds.ts'
-
-const headings: Record<ProfileKind, string> = {
-  instruction: 'Standing instructions',
-  name: 'Names',
-  role: 'Work and studies',
-  place: 'Places',
-  date: 'Dates',
-  person: 'People and animals',
-  health: 'Health',
-  preference: 'Preferences',
-  possession: 'Possessions',
-  change: 'Changes',
-}
+import { profileHeadings, profileKinds, type ProfileKind } from '#shared/domain/profile-kinds.ts'
 
 export type ProfileLine = {
   kind: ProfileKind
@@ -39,7 +26,7 @@ export function renderProfile(lines: readonly ProfileLine[]): string | null {
     )
     if (ofKind.length === 0) continue
     for (const { quote } of ofKind) rendered.add(quote)
-    parts.push(`${headings[kind]}:`, ...ofKind.map(renderLine))
+    parts.push(`${profileHeadings[kind]}:`, ...ofKind.map(renderLine))
   }
   const { opening, introduction, closing } = profileElement
   return parts.length === 0 ? null : [opening, introduction, ...parts, closing].join('\n')

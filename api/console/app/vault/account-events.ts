@@ -9,7 +9,7 @@ import { editableList, line } from '#api/console/app/parts/notes.ts'
 import { usePages } from '#api/console/app/queries.ts'
 import { downloadLines } from '#api/console/app/vault/export.ts'
 import { describeChange } from '#api/console/app/vault/event-change.ts'
-import words from '#api/console/app/vault/event-words.json' with { type: 'json' }
+import words from '#shared/events/account-actions.json' with { type: 'json' }
 import type { AccountAction, AccountEvent } from '#api/contract/generated/types.ts'
 
 /** What was done, and to what; what ends access, or removes something, is red. */
