@@ -63,7 +63,8 @@ export async function findOperation(
 }
 
 export type OperationFilter = {
-  state: OperationState | undefined
+  /** `open`: not finished, or failed. */
+  state: OperationState | 'open' | undefined
   kind: string | undefined
   /** Only operations older than this id. */
   before: string | undefined
@@ -82,6 +83,9 @@ const uuidMax = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
 /** SQL of a row with how many operations `scanned` has, and the oldest of them. */
 const scanSql = `(select count(*) as scanned, (array_agg(id order by id))[1] as oldest from scanned) s`
 
+/** The states of `open`, in the terms of the partial indexes. */
+const openSql = `(state = 'failed' or state in ('accepted', 'running'))`
+
 /** Visible operations, newest first. */
 export async function listOperations(
   query: Query,
@@ -97,7 +101,8 @@ export async function listOperations(
      ), page as (
        select o.id from scanned o
        where ${visibleCondition}
-         and ($3::text is null or o.state = $3) and ($4::text is null or o.kind = $4)
+         and ($3::text is null or o.state = $3 or $3 = 'open' and ${openSql})
+         and ($4::text is null or o.kind = $4)
        order by o.id desc limit $6
      )
      select ${columns}, s.scanned, s.oldest
@@ -143,20 +148,20 @@ export async function listServiceOperations(
   query: Query,
   { state, kind, account, before, limit }: OperationFilter & { account: string | undefined },
 ): Promise<OperationPage<ServiceOperation>> {
-  // Few operations have failed, and a partial index holds them: a statement with a parameter for
-  // the state cannot use it.
-  const failed = state === 'failed' ? `state = 'failed' and` : ''
+  // Few operations have failed or are under way, and partial indexes hold them: a statement with a
+  // parameter for the state cannot use these.
+  const wanted = state === 'failed' ? `state = 'failed'` : state === 'open' ? openSql : 'true'
   const { rows } = await query<Scanned<ServiceOperation>>(
     `with scanned as (
        select id, account, kind, state, progress_done, progress_total, created_at, finished_at, status,
               case when state = 'failed' and outcome ->> 'reason' in ('upstream', 'unavailable', 'unexpected')
                    then outcome ->> 'error' end as error
        from operations
-       where ${failed} ($1::uuid is null or id < $1) and ($2::uuid is null or account = $2)
+       where ${wanted} and ($1::uuid is null or id < $1) and ($2::uuid is null or account = $2)
        order by id desc limit ${serviceScannedMax}
      ), page as (
        select * from scanned
-       where ($3::text is null or state = $3) and ($4::text is null or kind = $4)
+       where ($3::text is null or $3 in ('open', state)) and ($4::text is null or kind = $4)
        order by id desc limit $5
      )
      select p.id, p.account, a.email, p.kind, p.state, p.progress_done as done,
@@ -165,7 +170,7 @@ export async function listServiceOperations(
      from ${scanSql} left join (page p join accounts a on a.id = p.account) on true
      order by p.id desc`,
     [before ?? null, account ?? null, state ?? null, kind ?? null, limit + 1],
-    state === 'failed' ? 'service-operations.failed' : 'service-operations.list',
+    `service-operations.${wanted === 'true' ? 'list' : state}`,
   )
   return toPage(rows, limit, serviceScannedMax)
 }

@@ -2111,7 +2111,8 @@ export interface Operation {
 }
 /** GET /v1/operations */
 export interface ListOperationsQuery {
-  state?: 'accepted' | 'running' | 'done' | 'failed' | 'cancelled'
+  /** open: not finished, or failed */
+  state?: 'open' | 'accepted' | 'running' | 'done' | 'failed' | 'cancelled'
   kind?: string
   limit: number
   /** `next_cursor` of the page before */
@@ -2295,7 +2296,8 @@ export interface ServiceUsageAnswer {
 }
 /** GET /v1/operator/operations */
 export interface ListServiceOperationsQuery {
-  state?: 'accepted' | 'running' | 'done' | 'failed' | 'cancelled'
+  /** open: not finished, or failed */
+  state?: 'open' | 'accepted' | 'running' | 'done' | 'failed' | 'cancelled'
   kind?: string
   account_id?: string
   limit: number

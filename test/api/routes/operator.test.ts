@@ -134,6 +134,8 @@ t.test('200: work of all accounts, by state, kind and account', async t => {
     )
   t.same(await idsOf('limit=3'), [cancelled, failed, first])
   t.same(await idsOf('state=failed'), [failed])
+  t.same(await idsOf(`state=open&account_id=${await accountOf(email)}`), [first])
+  t.same(await idsOf('state=open&limit=2'), [failed, first])
   const errorAfter = async (reason: string) => {
     const outcome = { kind: 'failed', reason, error: 'The words of it', hint: '' }
     await setOperation(backend, failed, { state: 'failed', outcome })

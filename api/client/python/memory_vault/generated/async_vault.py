@@ -1537,7 +1537,7 @@ class AsyncVault(AsyncVaultBase):
     async def list_operations(
         self,
         *,
-        state: Optional[Literal["accepted", "running", "done", "failed", "cancelled"]] = None,
+        state: Optional[Literal["open", "accepted", "running", "done", "failed", "cancelled"]] = None,
         kind: Optional[str] = None,
         limit: Optional[int] = None,
         cursor: Optional[str] = None,
@@ -1549,6 +1549,7 @@ class AsyncVault(AsyncVaultBase):
 
         `GET /v1/operations`
 
+        :param state: open: not finished, or failed
         :param cursor: `next_cursor` of the page before
         """
         return await self._call(
@@ -1642,7 +1643,7 @@ class AsyncVault(AsyncVaultBase):
     async def list_service_operations(
         self,
         *,
-        state: Optional[Literal["accepted", "running", "done", "failed", "cancelled"]] = None,
+        state: Optional[Literal["open", "accepted", "running", "done", "failed", "cancelled"]] = None,
         kind: Optional[str] = None,
         account_id: Optional[str] = None,
         limit: Optional[int] = None,
@@ -1653,6 +1654,7 @@ class AsyncVault(AsyncVaultBase):
 
         `GET /v1/operator/operations`
 
+        :param state: open: not finished, or failed
         :param cursor: `next_cursor` of the page before
         """
         return await self._call(
