@@ -76,7 +76,7 @@ test('sessions and reflections: an address opens what was looked at', async (t, 
   await page.locator('article').getByText('The ferry leaves').waitFor()
   t.equal(await page.getByLabel('Session', { exact: true }).inputValue(), 'trip & møre/1')
   await page.goBack()
-  await page.getByRole('heading', { name: 'All sessions' }).waitFor()
+  await page.getByRole('heading', { name: 'Sessions of this vault' }).waitFor()
   t.equal(await page.getByLabel('Session', { exact: true }).inputValue(), '')
   await page.goForward()
   await page.locator('article').getByText('The ferry leaves').waitFor()

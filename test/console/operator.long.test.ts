@@ -11,6 +11,7 @@ import {
   startTestApi,
 } from '#test/support/start/api.ts'
 import { alterDatabase } from '#test/support/checks/alter-database.ts'
+import { setOperation } from '#test/support/checks/alter-jobs.ts'
 import { createTestBackend } from '#test/support/start/backend.ts'
 import { waitUntil } from '#test/support/checks/wait-until.ts'
 
@@ -84,12 +85,22 @@ test('an operator: from a look at the service to the work that is done again', a
   await page.getByRole('heading', { name: 'Operations of the service' }).waitFor()
   await waitUntil('it is done', async () => (await stateOf(third)) === 'done')
   await press(page, 'Refresh')
-  // What is done says no more than its kind.
-  await tenant.filter({ hasText: /^\s*ingest/ }).waitFor()
+  await tenant.filter({ hasText: /^\s*done\s+Store what was said/ }).waitFor()
   await settled(page)
   const texts = await tenant.allInnerTexts()
-  t.match(texts, [/^ingest/, /ingest/, /^cancelled\s+ingest/])
+  t.match(texts, [/^done\s+Store/, /Store what was said/, /^cancelled\s+Store/])
   t.notMatch(texts.join(' '), /Saxifrage/)
+  await look(t, page, 'service-operations')
+  await press(page, 'Not finished or failed')
+  await page.getByText('Nothing waits, and nothing has failed').waitFor()
+  await page.reload()
+  await page.getByText('Nothing waits, and nothing has failed').waitFor()
+  const late = await ingest()
+  await waitUntil('it is done', async () => (await stateOf(late)) === 'done')
+  await setOperation(backend, late, { state: 'failed' })
+  await press(page, 'Refresh')
+  await tenant.filter({ hasText: /^\s*failed\s+Store what was said\s+rosa@/ }).waitFor()
+  t.equal(await tenant.count(), 1, 'what is done is left out by the service')
   await visit(page, 'service/usage')
   await page.locator('.chart canvas').first().waitFor()
 })

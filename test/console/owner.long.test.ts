@@ -39,7 +39,7 @@ test('an owner: from the users of a product to what one of them asked, and what 
   await settled(page)
   t.match(
     await page.locator('main').innerText(),
-    /Users\s+2[^]+Calls today\s+3[^]+Cost of the month\s+\$/,
+    /Users\s+2[^]+Calls today\s+3[^]+Cost of the month\s+\$[^]+Most active users, 7 days[^]+user-17[^]+user-18/,
   )
   await look(t, page, 'home')
   await page.keyboard.press('Control+k')
@@ -50,9 +50,9 @@ test('an owner: from the users of a product to what one of them asked, and what 
   await page.keyboard.press('Enter')
   await page.getByRole('heading', { name: 'user-17' }).waitFor()
   await page.keyboard.press('Control+k')
-  await menu.getByLabel('Page, user or trace of a call').fill('failed w')
+  await menu.getByLabel('Page, user or trace of a call').fill('work')
   await page.keyboard.press('Enter')
-  await page.getByText('Nothing failed').waitFor()
+  await page.getByText('Nothing waits, and nothing has failed').waitFor()
   await visit(page, 'people')
   const main = (): Promise<string> => page.locator('main').innerText()
   await page.getByLabel('Id or name of the user').fill('17')
@@ -65,6 +65,11 @@ test('an owner: from the users of a product to what one of them asked, and what 
   await page.getByText(/Used: \d of 1,000 requests/).waitFor()
 
   await page.getByRole('link', { name: 'Open: user-17' }).click()
+  await page.getByRole('link', { name: '1 memory of' }).waitFor()
+  t.match(
+    await main(),
+    /Last call\s+(?:just now|\d+ min)[^]+Cost of 7 days\s+\$[^]+2 requests[^]+Budget\s+0 %/,
+  )
   await page.locator('main').getByRole('link', { name: 'Search' }).click()
   await settled(page)
   await page.getByLabel('Question').fill('What is broken?')

@@ -240,10 +240,14 @@ story('files: a file is uploaded with its faults told, the vault exported', asyn
 
 story('operations: what was done, with its outcome', async (t, { page }) => {
   await visit(page, 'operations')
-  await page.getByText('Nothing failed').waitFor()
-  await page.getByLabel('State').selectOption('all')
+  await page.getByText('Nothing waits, and nothing has failed').waitFor()
+  await press(page, 'All', { exact: true })
   await picture(page, 'operations')
-  await page.locator('article', { hasText: 'upload' }).first().getByText('Outcome (200)').click()
+  await page
+    .locator('article', { hasText: 'Upload of a file' })
+    .first()
+    .getByText('Outcome (200)')
+    .click()
   t.match(await page.locator('pre').first().innerText(), /"stored": 2299/)
 })
 

@@ -42,7 +42,7 @@ test('webhooks: made, tested, replayed, switched off and deleted', async (t, { o
   await row.getByText('waiting').waitFor()
   await deliverPending(backend)
   await press(page, 'Refresh')
-  await row.getByText(/: 500/).waitFor()
+  await row.locator('.line-main').getByText(/500/).waitFor()
   await look(t, page, 'webhook-failing')
   receiver.answer(204)
   await deliverPending(backend)

@@ -11,6 +11,14 @@ export const currentPath = (): string[] =>
 
 export const hrefTo = (...parts: string[]): string => `#/${parts.join('/')}`
 
+/** The address of a user's page, or of a part of it. */
+export const userHref = (user: string, ...parts: string[]): string =>
+  hrefTo('people', encodeURIComponent(user), ...parts)
+
+/** The address of a page, with those of its fields that `useAddress` keeps. */
+export const hrefWith = (fields: Record<string, string>, ...parts: string[]): string =>
+  `${hrefTo(...parts)}?${new URLSearchParams(fields).toString()}`
+
 /** A segment of an address as text; one that is not well-formed stays as it is. */
 export function decodePart(part: string): string {
   try {

@@ -1,5 +1,5 @@
 import { useEffect, useState } from 'preact/hooks'
-import { hrefTo } from '#api/console/app/address.ts'
+import { hrefTo, userHref } from '#api/console/app/address.ts'
 import { call } from '#api/console/app/api-call.ts'
 import { currentCredential } from '#api/console/app/credential.ts'
 import { html, renderComponent, type View } from '#api/console/app/html.ts'
@@ -57,7 +57,7 @@ function Places({ groups, onClose }: { groups: readonly NavGroup[]; onClose: () 
     ({ external_id: name }): Place => ({
       name,
       group: 'Users',
-      href: hrefTo('people', encodeURIComponent(name)),
+      href: userHref(name),
     }),
   )
   const calls: Place[] =

@@ -34,6 +34,9 @@ export const formatUtcDay = (day: DateLike): string => utcDay.format(new Date(da
 export const formatTime = (moment: DateLike): string => time.format(new Date(moment))
 export const formatDateTime = (moment: DateLike): string =>
   `${formatShortDay(moment)}, ${formatTime(moment)}`
+export const dayMs = 24 * 3600 * 1000
+/** The day of a time in UTC, as `2026-05-03`. */
+export const isoDay = (moment: DateLike): string => toIsoString(moment).slice(0, 10)
 export const toIsoString = (moment: DateLike): string => new Date(moment).toISOString()
 
 /** `3 May 2026` or `1 – 3 May 2026`, for a span of time. */

@@ -114,7 +114,7 @@ const vaultPages: Record<string, readonly Page[]> = {
   Users: [['people', 'Users', People, 'takes an id and a part']],
   Calls: [
     ['traces', 'Calls', Traces, 'takes an id and a part'],
-    ['operations', 'Failed work', Operations],
+    ['operations', 'Work', Operations],
   ],
   Usage: [['usage', 'Usage', Usage]],
   Playground: [['playground', 'Playground', Playground]],

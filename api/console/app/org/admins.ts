@@ -95,20 +95,12 @@ const stateOf = (key: AdminKey): View => {
   return isActive(key) ? chip('active', 'good') : chip('ended')
 }
 
-const lifetimes = [
-  ['30', '30 days'],
-  ['90', '90 days'],
-  ['365', 'a year'],
-  ['3650', 'ten years'],
-] as const
+const lifetimes = { 30: '30 days', 90: '90 days', 365: 'a year', 3650: 'ten years' }
 
 type FormProps = { onClose: () => void; onIssued: (issued: CreateAdminKeyAnswer) => void }
 
 function IssueForm({ onClose, onIssued }: FormProps): View {
-  const { fields, of } = useFields<{ email: string; days: (typeof lifetimes)[number][0] }>({
-    email: '',
-    days: '365',
-  })
+  const { fields, of } = useFields({ email: '', days: '365' })
   return dialogForm({
     title: 'New admin credential',
     verb: 'Issue',

@@ -4,12 +4,13 @@ import { html, renderComponent, type View } from '#api/console/app/html.ts'
 import type { OrgProps } from '#api/console/app/org/org-queries.ts'
 import { SharedHistory } from '#api/console/app/org/shared-card.ts'
 import { button } from '#api/console/app/parts/buttons.ts'
-import { chip, tagChips, timeView } from '#api/console/app/parts/chips.ts'
+import { chip, tagChips, timeView, type Labels } from '#api/console/app/parts/chips.ts'
 import { dialogButton } from '#api/console/app/parts/dialogs.ts'
 import { filters, selectField, textField, useFilters } from '#api/console/app/parts/fields.ts'
 import { page } from '#api/console/app/parts/frame.ts'
 import { editableList } from '#api/console/app/parts/notes.ts'
 import { useListing } from '#api/console/app/queries.ts'
+import words from '#api/console/app/org/words.json' with { type: 'json' }
 import type { AuditEvent, NamedMemory } from '#api/contract/generated/types.ts'
 
 type AuditAction = AuditEvent['action']
@@ -17,27 +18,10 @@ type AuditAction = AuditEvent['action']
 /** A change with the memory it is about; undefined where that is deleted. */
 type Change = AuditEvent & { memory: NamedMemory | undefined }
 
-const actions: Record<AuditAction, [label: string, kind: string]> = {
-  create: ['created', 'good'],
-  update: ['changed', 'busy'],
-  retag: ['retagged', 'data'],
-  delete: ['deleted', 'bad'],
-}
+const actions = words.audit as Labels<AuditAction>
 
-/** What a person did, where the action alone would not say it. */
-const decisions: Partial<Record<`${NonNullable<AuditEvent['kind']>} ${AuditAction}`, string>> = {
-  'review update': 'reviewed',
-  'review retag': 'retagged in review',
-  'review delete': 'rejected',
-  'undo create': 'took back the rejection of',
-  'undo update': 'put back into the queue',
-  'undo retag': 'took back the tags of',
-  'restore create': 'brought back',
-  'restore update': 'brought back the former words of',
-  'restore retag': 'brought back the former tags of',
-  'withdraw update': 'took back their words of',
-  'withdraw delete': 'took back',
-}
+/** What a person did, where the action alone would not say it: by kind and action. */
+const decisions: Record<string, string | undefined> = words.decisions
 
 const actionChoices: (readonly [AuditAction | '', string])[] = [
   ['', 'all'],

@@ -1,10 +1,12 @@
 import { hrefTo } from '#api/console/app/address.ts'
 import { call } from '#api/console/app/api-call.ts'
 import {
+  dayMs,
   formatCompact,
   formatCost,
   formatCount,
   formatRelativeTime,
+  isoDay,
   pluralize,
 } from '#api/console/app/format.ts'
 import { html, renderComponent, type Children, type View } from '#api/console/app/html.ts'
@@ -13,16 +15,16 @@ import type { OrgProps } from '#api/console/app/org/org-queries.ts'
 import { SharedForm } from '#api/console/app/org/shared-card.ts'
 import { buttonLink } from '#api/console/app/parts/buttons.ts'
 import { daysField } from '#api/console/app/parts/chart.ts'
-import { avatar, tagChips, timeView } from '#api/console/app/parts/chips.ts'
+import { agoView, speakerRow, tagChips } from '#api/console/app/parts/chips.ts'
 import { actionButton, dialogButton } from '#api/console/app/parts/dialogs.ts'
 import { useFilters } from '#api/console/app/parts/fields.ts'
 import { figure, page, section } from '#api/console/app/parts/frame.ts'
 import { emptyNote, queryView } from '#api/console/app/parts/notes.ts'
 import { useCall, useRefresh } from '#api/console/app/queries.ts'
 import { showToast } from '#api/console/app/toasts.ts'
+import words from '#api/console/app/org/words.json' with { type: 'json' }
 import type { OrgOverviewAnswer, Pipeline } from '#api/contract/generated/types.ts'
 
-const dayMs = 24 * 3600 * 1000
 const newestShown = 5
 
 const unfiltered = { days: '90' }
@@ -30,7 +32,7 @@ const unfiltered = { days: '90' }
 /** What a team knows, who it is from, what waits for a person, what stops it and what today cost. */
 export function Home({ org }: OrgProps): View {
   const { fields, of } = useFilters(unfiltered)
-  const since = new Date(Date.now() - Number(fields.days) * dayMs).toISOString().slice(0, 10)
+  const since = isoDay(Date.now() - Number(fields.days) * dayMs)
   const query = useCall('GET /v1/orgs/:orgId/overview', {
     params: { orgId: org },
     query: { since, tags: chartedTags },
@@ -135,21 +137,16 @@ function contributors({ members }: OrgOverviewAnswer): View {
         ${members.contributors.map(
           ({ team_member_id: member, statements, last_said_at }) =>
             html`<li key=${member}>
-              <article class="latest-row">
-                ${avatar({ role: 'user', name: member })}
-                <div class="row-main stack-close">
-                  <p class="contributor">${member}</p>
+              ${speakerRow(
+                { role: 'user', name: member },
+                html`<p class="contributor">${member}</p>
                   <meter
-                    min="0"
                     max=${most}
                     value=${statements}
                     aria-label=${`Facts from ${member}`}
-                  ></meter>
-                  <p class="quiet">
-                    ${pluralize(statements, 'fact')}, last ${formatRelativeTime(last_said_at)}
-                  </p>
-                </div>
-              </article>
+                  ></meter>`,
+                `${pluralize(statements, 'fact')}, last ${formatRelativeTime(last_said_at)}`,
+              )}
             </li>`,
         )}
       </ol>`
@@ -187,17 +184,12 @@ function Newest({ org }: OrgProps): View | null {
         ${items.map(
           ({ mem_id, text, author, acquired_at, tags }) =>
             html`<li key=${mem_id}>
-              <article class="latest-row">
-                ${avatar({ role: 'user', name: author })}
-                <div class="row-main stack-close">
-                  <p class="latest-text">${text}</p>
-                  <p class="quiet chips">
-                    <span>${author}</span>
-                    ${timeView(acquired_at, formatRelativeTime(acquired_at))}
-                    ${tags.length > 0 && tagChips(tags)}
-                  </p>
-                </div>
-              </article>
+              ${speakerRow(
+                { role: 'user', name: author },
+                html`<p class="latest-text">${text}</p>`,
+                html`<span>${author}</span> ${agoView(acquired_at)}
+                  ${tags.length > 0 && tagChips(tags)}`,
+              )}
             </li>`,
         )}
       </ul>`,
@@ -212,48 +204,26 @@ type StepsProps = OrgProps & { overview: OrgOverviewAnswer; refetch: () => void 
 function FirstSteps({ org, overview, refetch }: StepsProps): View {
   useRefresh(refetch, firstLookMs)
   const { notice, defined_tags: tags, members, pipeline } = overview
+  const counts: Record<string, string> = {
+    models: notice === null ? 'They' : '',
+    tags: tags > 0 ? pluralize(tags, 'tag') : '',
+    members: members.count > 0 ? pluralize(members.count, 'member') : '',
+    keys: members.with_key > 0 ? pluralize(members.with_key, 'member has', 'members have') : '',
+  }
   const step = (done: boolean, name: string, words: Children, action?: Children): View =>
-    html`<li class=${done ? 'done' : ''}>
+    html`<li key=${name} class=${done ? 'done' : ''}>
       <b>${name}</b>${' '}${done && html`<span class="unseen">(done)</span>`}
       <p class="quiet">${words}</p>
       ${!done && action && html`<div class="actions">${action}</div>`}
     </li>`
-  const link = (label: string, name: string): View => buttonLink(label, hrefTo('orgs', org, name))
   return html`<section class="panel stack">
     <h2>The team knows nothing yet</h2>
     <ol class="steps stack">
-      ${step(
-        notice === null,
-        'Models that answer',
-        notice === null
-          ? 'They read what members say and decide what is worth sharing.'
-          : 'Without a key for the provider nothing that members say is shared.',
-        link('Store a key', 'settings'),
-      )}
-      ${step(
-        tags > 0,
-        'Tags',
-        tags > 0
-          ? `${pluralize(tags, 'tag')}; a role says which of them its holders see.`
-          : 'They say what a memory is about, and roles who sees it. Without any, all members see everything.',
-        link('Make tags', 'tags'),
-      )}
-      ${step(
-        members.count > 0,
-        'Members',
-        members.count > 0
-          ? `${pluralize(members.count, 'member')} in the team.`
-          : 'Each has a private vault beside what the team shares.',
-        link('Add members', 'members'),
-      )}
-      ${step(
-        members.with_key > 0,
-        'A key for each',
-        members.with_key > 0
-          ? `${pluralize(members.with_key, 'member has', 'members have')} one.`
-          : 'It opens the private vault of a member, and what their roles let them see.',
-        link('Make keys', 'members'),
-      )}
+      ${words.steps.map(({ of, name, done, todo, action, path }) => {
+        const count = counts[of] ?? ''
+        const link = buttonLink(action, hrefTo('orgs', org, path))
+        return step(count !== '', name, count ? `${count} ${done}` : todo, link)
+      })}
       ${step(
         false,
         'The first memory',

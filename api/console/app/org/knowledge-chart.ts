@@ -1,4 +1,4 @@
-import { formatCount, formatUtcDay, pluralize } from '#api/console/app/format.ts'
+import { dayMs, formatCount, formatUtcDay, pluralize } from '#api/console/app/format.ts'
 import { html, type View } from '#api/console/app/html.ts'
 import {
   fillMissingDays,
@@ -10,7 +10,6 @@ import {
 import { timeView } from '#api/console/app/parts/chips.ts'
 import type { OrgOverviewAnswer, TagCounts } from '#api/contract/generated/types.ts'
 
-const dayMs = 24 * 3600 * 1000
 /** Rows of the table: a year as weeks. */
 const rowsMax = 60
 

@@ -43,27 +43,25 @@ export function Members({ org }: OrgProps): View {
       main: memberView,
       actions: user => {
         const { team_member_id: member } = user
-        const mint = async (): Promise<void> => {
+        const mintKey = async (): Promise<string> => {
           const request = { params: { orgId: org }, body: { team_member_id: member } }
-          const { memory_key } = await call('POST /v1/orgs/:orgId/keys', request)
+          return (await call('POST /v1/orgs/:orgId/keys', request)).memory_key
+        }
+        const mint = async (): Promise<void> =>
           showSecret({
             title: `A key for ${member}`,
             explanation:
               'It opens their private vault and what their roles let them see of the shared one.',
-            secret: memory_key,
+            secret: await mintKey(),
             onClose: refetch,
           })
-        }
-        const invite = async (): Promise<void> => {
-          const request = { params: { orgId: org }, body: { team_member_id: member } }
-          const { memory_key } = await call('POST /v1/orgs/:orgId/keys', request)
+        const invite = async (): Promise<void> =>
           showSecret({
             title: `An invitation for ${member}`,
             explanation: `Send them this link. It opens the console with a key of theirs, once, within ${inviteDays} days.`,
-            secret: await makeLink(memory_key, inviteDays * 24),
+            secret: await makeLink(await mintKey(), inviteDays * 24),
             onClose: refetch,
           })
-        }
         return [
           buttonLink('See as', seeAsHref(org, { user: user.user_id }), { about: member }),
           actionButton('Invite', { act: invite, about: member }),

@@ -1,4 +1,4 @@
-import { hrefTo } from '#api/console/app/address.ts'
+import { hrefWith } from '#api/console/app/address.ts'
 import type { View } from '#api/console/app/html.ts'
 import { selectField } from '#api/console/app/parts/fields.ts'
 import { useListing, type Listing } from '#api/console/app/queries.ts'
@@ -20,7 +20,7 @@ export const useUsers = (org: string): Listing<ListedUser> =>
 export const seeAsHref = (
   org: string,
   choice: { user?: string; roles?: string; query?: string },
-): string => hrefTo('orgs', org, `see-as?${new URLSearchParams(choice).toString()}`)
+): string => hrefWith(choice, 'orgs', org, 'see-as')
 
 /**
  * A filter by a tag: of the organization's, or another that the address names.

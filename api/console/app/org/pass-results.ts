@@ -1,6 +1,7 @@
 import { formatPercent } from '#api/console/app/format.ts'
 import { html, type View } from '#api/console/app/html.ts'
-import { chip, tagChips } from '#api/console/app/parts/chips.ts'
+import { chip, tagChips, type Labels } from '#api/console/app/parts/chips.ts'
+import words from '#api/console/app/org/words.json' with { type: 'json' }
 import type { NamedMemory, ReconciledFact, WriteTrail } from '#api/contract/generated/types.ts'
 
 /** Shared memories by their id; one that was deleted is not among them. */
@@ -30,11 +31,7 @@ export const passResults = (
     ${passView('3 Compared with what is known', pass3, fact => decisionView(fact, memories))}
   </div>`
 
-const actions: Record<ReconciledFact['action'], [words: string, colour: string]> = {
-  ADD: ['added', 'good'],
-  UPDATE: ['changed', 'busy'],
-  NONE: ['known already', 'plain'],
-}
+const actions = words.reconciled as Labels<ReconciledFact['action']>
 
 const decisionView = (
   { text, action, mem_id, replaces }: ReconciledFact,

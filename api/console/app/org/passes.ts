@@ -4,18 +4,15 @@ import { html, type View } from '#api/console/app/html.ts'
 import type { OrgProps } from '#api/console/app/org/org-queries.ts'
 import { passResults, type NamedMemories } from '#api/console/app/org/pass-results.ts'
 import { button } from '#api/console/app/parts/buttons.ts'
-import { chip, tagChips, timeView } from '#api/console/app/parts/chips.ts'
+import { chip, tagChips, timeView, type Labels } from '#api/console/app/parts/chips.ts'
 import { filters, selectField, textField, useFilters } from '#api/console/app/parts/fields.ts'
 import { page } from '#api/console/app/parts/frame.ts'
 import { listView } from '#api/console/app/parts/notes.ts'
 import { useListing } from '#api/console/app/queries.ts'
+import words from '#api/console/app/org/words.json' with { type: 'json' }
 import type { RetrievalTrail, TurnState, WriteTrail } from '#api/contract/generated/types.ts'
 
-const turnStates: Record<TurnState, [label: string, kind: string]> = {
-  waiting: ['waiting', 'busy'],
-  done: ['done', 'plain'],
-  given_up: ['given up', 'bad'],
-}
+const turnStates = words.turns as Labels<TurnState>
 
 const stateChoices: (readonly [TurnState | '', string])[] = [
   ['', 'all entries'],
@@ -74,11 +71,7 @@ const trailView = (trail: WriteTrail | RetrievalTrail, memories: NamedMemories):
     ${trail.kind === 'write' ? writeView(trail, memories) : retrievalView(trail, memories)}`
 
 /** Why a turn without facts has none. */
-const emptyTexts: Record<TurnState, string> = {
-  waiting: 'Not looked through yet.',
-  done: 'Nothing to share was found in it.',
-  given_up: 'Given up after the last try, with nothing found.',
-}
+const emptyTexts: Record<TurnState, string> = words.without_facts
 
 const writeView = (trail: WriteTrail, memories: NamedMemories): View => {
   const { left_out: leftOut, withheld, pass1, state } = trail
@@ -91,12 +84,6 @@ const writeView = (trail: WriteTrail, memories: NamedMemories): View => {
   }`
 }
 
-const requests: Record<RetrievalTrail['request'], string> = {
-  search: 'Searched',
-  prepare: 'Asked a model, or for a profile',
-  'date-search': 'Looked through a span of time',
-}
-
 function retrievalView(trail: RetrievalTrail, memories: NamedMemories): View {
   const { request, returned, returned_ids, denied, denied_memories, dropped } = trail
   const given = returned === 0 ? 'nothing shared' : pluralize(returned, 'memory', 'memories')
@@ -105,7 +92,7 @@ function retrievalView(trail: RetrievalTrail, memories: NamedMemories): View {
       ? ''
       : `, ${denied === 0 ? 'nothing' : formatCount(denied)} relevant kept from it`
   return html`<div class="stack">
-    <p>${`${requests[request]}: given ${given}${kept}.`}</p>
+    <p>${`${words.requests[request]}: given ${given}${kept}.`}</p>
     ${memoryList(
       'What it was given',
       returned_ids.map(mem_id => ({ mem_id, tags: memories.get(mem_id)?.tags ?? null })),

@@ -16,14 +16,10 @@ import { form, textField } from '#api/console/app/parts/fields.ts'
 import { queryView, emptyNote } from '#api/console/app/parts/notes.ts'
 import { useCall } from '#api/console/app/queries.ts'
 import { showToast } from '#api/console/app/toasts.ts'
+import words from '#api/console/app/org/words.json' with { type: 'json' }
 import type { Pipeline, OrgUsageAnswer, OrgUsageSums } from '#api/contract/generated/types.ts'
 
-const states: Record<Pipeline['state'], string> = {
-  running: 'Running.',
-  paused: 'Paused: what members say waits.',
-  over_budget: 'The budget of today is spent: the rest waits for tomorrow (UTC).',
-  faulty: 'The provider could not be used. It is tried again every minute.',
-}
+const states: Record<Pipeline['state'], string> = words.pipeline
 
 /** The state and the budget of the pipeline of an organization. */
 export function OrgPipeline({ org }: OrgProps): View | null {

@@ -40,10 +40,7 @@ export function Review({ org }: OrgProps): View {
       selectField({
         label: 'Order',
         ...of('sort'),
-        choices: [
-          ['least_sure', 'least sure first'],
-          ['newest', 'newest first'],
-        ],
+        choices: { least_sure: 'least sure first', newest: 'newest first' },
       }),
       textField({
         label: 'Author',

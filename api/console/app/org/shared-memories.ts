@@ -60,11 +60,7 @@ export function SharedMemories({ org }: OrgProps): View {
       selectField({
         label: 'Reviewed',
         ...of('reviewed'),
-        choices: [
-          ['', 'all'],
-          ['true', 'reviewed'],
-          ['false', 'not reviewed'],
-        ],
+        choices: { '': 'all', true: 'reviewed', false: 'not reviewed' },
       }),
     )}
     ${progress}

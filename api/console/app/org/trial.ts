@@ -3,7 +3,7 @@ import { call, filled } from '#api/console/app/api-call.ts'
 import { formatCost, formatCount, formatPercent, pluralize } from '#api/console/app/format.ts'
 import { html, type View } from '#api/console/app/html.ts'
 import { useUsers, type OrgProps } from '#api/console/app/org/org-queries.ts'
-import { chip, tagChips } from '#api/console/app/parts/chips.ts'
+import { chip, tagChips, type Labels } from '#api/console/app/parts/chips.ts'
 import {
   form,
   selectField,
@@ -14,6 +14,7 @@ import {
 } from '#api/console/app/parts/fields.ts'
 import { page, section } from '#api/console/app/parts/frame.ts'
 import { useCall } from '#api/console/app/queries.ts'
+import words from '#api/console/app/org/words.json' with { type: 'json' }
 import type {
   OrgUsageSums,
   RetentionRule,
@@ -102,19 +103,12 @@ function toBody(
   }
 }
 
-const notAskedWords: Record<NonNullable<TryTextAnswer['not_asked']>, string> = {
-  redaction: 'The policy on private data refuses it: it is not even stored for the member.',
-  anti_rule: 'A rule keeps it from every model: never store',
-  instructions: 'The instructions ask for nothing: neither the base ones nor your own.',
-  states_nothing: 'It only greets, thanks or asks for what any model knows: no model is asked.',
-}
-
 const triedView = ({ facts, not_asked: notAsked, rule, usage }: TryTextAnswer): View => {
   const kept = facts.filter(({ outcome }) => outcome !== 'left_out').length
   return section(
     notAsked ? 'Nothing would be shared' : headline(kept, facts.length - kept),
     html`<div class="stack" role="status">
-      ${notAsked && html`<p>${notAskedWords[notAsked]} ${rule && chip(rule, 'bad')}</p>`}
+      ${notAsked && html`<p>${words.not_asked[notAsked]} ${rule && chip(rule, 'bad')}</p>`}
       <ol class="plain">
         ${facts.map((fact, index) => html`<li key=${index}>${factView(fact)}</li>`)}
       </ol>
@@ -137,29 +131,7 @@ const costWords = ({ calls, input_tokens, output_tokens, cost_usd }: OrgUsageSum
     ? 'No model was called.'
     : `${pluralize(calls, 'model call')}: ${formatCount(input_tokens)} tokens in, ${formatCount(output_tokens)} out${cost_usd === null ? '' : `, ${formatCost(cost_usd)}`}.`
 
-const outcomes: Record<TriedFact['outcome'], readonly [label: string, kind: string]> = {
-  new: ['New', 'good'],
-  changes: ['Changes a memory', 'busy'],
-  repeats: ['Known', 'plain'],
-  outdated: ['Outdated', 'plain'],
-  left_out: ['Left out', 'bad'],
-}
-
-const leftOutWords: Record<NonNullable<TriedFact['left_out_by']>, string> = {
-  unsure: 'The model finds it unlikely to be meant, or worth sharing.',
-  anti_rule: 'A rule says never to store it:',
-  redaction: 'The policy on private data refuses it.',
-  repeated: 'Another fact of the message says it.',
-}
-
-const reviewWords: Record<TriedFact['review'][number], string> = {
-  unsure: 'it is not sure enough of the tags, or that this is worth sharing',
-  unclear: 'no tag applies, and not every answer is a clear no',
-  sensitive: 'it has no tag, and words about pay, health or the like',
-  replaces: 'it contradicts what a person has reviewed or worded',
-  narrower: 'a memory that fewer may see says it',
-  unseen: 'the member may not see it themselves',
-}
+const outcomes = words.tried as Labels<TriedFact['outcome']>
 
 const factView = (fact: TriedFact): View => {
   const { text, note, outcome, left_out_by: leftOutBy, rule, tags, confidence } = fact
@@ -172,10 +144,10 @@ const factView = (fact: TriedFact): View => {
     <p class="memory-text">${text}</p>
     ${
       leftOutBy
-        ? html`<p>${leftOutWords[leftOutBy]} ${rule && chip(rule, 'bad')}</p>`
+        ? html`<p>${words.left_out[leftOutBy]} ${rule && chip(rule, 'bad')}</p>`
         : html`<p class="chips">${tagChips(tags)}</p>`
     }
-    ${fact.review.length > 0 && html`<p>${`Waits for review: ${fact.review.map(reason => reviewWords[reason]).join('; ')}.`}</p>`}
+    ${fact.review.length > 0 && html`<p>${`Waits for review: ${fact.review.map(reason => words.review[reason]).join('; ')}.`}</p>`}
     ${fact.memories.map(memory => memoryView(fact, memory))} ${answersView(fact.answers)}
   </article>`
 }

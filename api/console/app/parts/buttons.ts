@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks'
 import { formatBytes } from '#api/console/app/format.ts'
 import { html, renderComponent, type View } from '#api/console/app/html.ts'
+import { writeClipboard } from '#api/console/app/parts/clipboard.ts'
 import { showToast } from '#api/console/app/toasts.ts'
 
 export type ButtonOptions = {
@@ -63,32 +64,10 @@ function closeOutside({ currentTarget }: Event): void {
 export const copyButton = (label: string, text: string, options: ButtonOptions = {}): View =>
   button(label, () => copyText(text), options)
 
-/** Whether the browser copies by itself: a page without https, but for localhost, copies what is selected in it. */
-export const hasClipboard = 'clipboard' in navigator
-
 /** Copies a text, and says so. @returns whether it did */
 export async function copyText(text: string): Promise<boolean> {
-  const isCopied = hasClipboard
-    ? await navigator.clipboard.writeText(text).then(
-        () => true,
-        () => false,
-      )
-    : copySelected(text)
+  const isCopied = await writeClipboard(text)
   showToast(isCopied ? 'Copied.' : 'The browser did not allow copying.')
-  return isCopied
-}
-
-/** Behind an open dialog nothing can be selected. */
-function copySelected(text: string): boolean {
-  const before = document.activeElement
-  const field = document.createElement('textarea')
-  field.value = text
-  field.className = 'unseen'
-  ;(document.querySelector('dialog[open]') ?? document.body).append(field)
-  field.select()
-  const isCopied = document.execCommand('copy')
-  field.remove()
-  if (before instanceof HTMLElement) before.focus()
   return isCopied
 }
 

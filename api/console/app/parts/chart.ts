@@ -1,10 +1,8 @@
 import { useEffect, useRef } from 'preact/hooks'
 import type uPlot from 'uplot'
-import { formatCompact, formatCount, formatUtcDay, toIsoString } from '#api/console/app/format.ts'
+import { dayMs, formatCompact, formatCount, formatUtcDay, isoDay } from '#api/console/app/format.ts'
 import { html, renderComponent, type Children, type View } from '#api/console/app/html.ts'
 import { selectField } from '#api/console/app/parts/fields.ts'
-
-const dayMs = 24 * 3600 * 1000
 
 /** A day with its numbers by name; `at` is its beginning in UTC, in epoch milliseconds. */
 export type Day = Record<string, number> & { at: number }
@@ -21,7 +19,7 @@ export function fillMissingDays(
   const days: Day[] = []
   const begin = Math.floor(Date.parse(start) / dayMs) * dayMs
   for (let at = begin; at <= Date.parse(end); at += dayMs) {
-    const reported = byDay.get(toIsoString(at).slice(0, 10))
+    const reported = byDay.get(isoDay(at))
     days.push({ at, ...Object.fromEntries(names.map(name => [name, reported?.[name] ?? 0])) })
   }
   return days
@@ -32,12 +30,12 @@ export const daysField = (value: string, onValue: (value: string) => void): View
     label: 'Time',
     value,
     onValue,
-    choices: [
-      ['7', 'the last 7 days'],
-      ['30', 'the last 30 days'],
-      ['90', 'the last 90 days'],
-      ['365', 'the last year'],
-    ],
+    choices: {
+      '7': 'the last 7 days',
+      '30': 'the last 30 days',
+      '90': 'the last 90 days',
+      '365': 'the last year',
+    },
   })
 
 /** A table that scrolls when it is too wide. The first cell is the row's header. */
@@ -208,7 +206,8 @@ function plotOptions(
       {
         ...axis,
         grid: { show: false },
-        space: 64,
+        // A date of a phone's width has room beside the next.
+        space: container.clientWidth < 480 ? 110 : 64,
         // A tick for each day at most: a day stands once.
         incrs: [1, 2, 7, 14, 30, 91, 365].map(days => days * (dayMs / 1000)),
         values: (_, times) => times.map(at => axisDay.format(utcAsLocal(at))),
@@ -216,6 +215,7 @@ function plotOptions(
       {
         ...axis,
         size: 56,
+        space: 44,
         values: (_, values) => values.map(format ?? tick),
       },
     ],

@@ -1,11 +1,13 @@
 import {
   formatDateTime,
   formatPercent,
+  formatRelativeTime,
   toIsoString,
   type DateLike,
 } from '#api/console/app/format.ts'
 import { html, type Children, type View } from '#api/console/app/html.ts'
-import type { Metadata } from '#api/contract/generated/types.ts'
+import words from '#api/console/app/parts/words.json' with { type: 'json' }
+import type { Metadata, Tier } from '#api/contract/generated/types.ts'
 
 /** A small framed label. `kind` is one of the colours in tokens.css. */
 export const chip = (label: Children, kind = 'plain', title?: string): View =>
@@ -24,23 +26,14 @@ const colours = (part: 'chip' | 'speaker', name: string): Style => ({
   [`--${part}-soft`]: `var(--${name}-soft)`,
 })
 
-const tiers = {
-  1: ['Raw', 'raw', 'Tier 1: what was said, word for word'],
-  2: ['Reflection', 'reflection', 'Tier 2: what happened'],
-  3: ['High-level', 'high', 'Tier 3: what it means'],
-} as const
+/** Words with the colour, or the sentence, that goes with them. */
+export type Labels<Name extends string> = Record<Name, [label: string, colour: string]>
 
-export type Tier = keyof typeof tiers
+const tiers = words.tiers as Record<Tier, [label: string, colour: string, title: string]>
+const windows = words.windows as Labels<keyof typeof words.windows>
 
 export const tierName = (tier: Tier): string => tiers[tier][0]
-export const tierChip = (tier: Tier): View =>
-  chip(...(tiers[tier] as readonly [string, string, string]))
-
-const windows = {
-  hot: ['Hot', 'Under 4 hours old'],
-  working: ['Working', 'Under 3 days old'],
-  longterm: ['Long-term', 'More than 3 days old'],
-} as const
+export const tierChip = (tier: Tier): View => chip(...tiers[tier])
 
 export const windowChip = (name: keyof typeof windows): View =>
   chip(windows[name][0], 'plain', windows[name][1])
@@ -66,16 +59,13 @@ export const metadataChips = (metadata: Metadata | undefined): View[] =>
     chip(`${name}: ${value}`, 'data', 'Metadata'),
   )
 
-const stateColours: Record<string, string> = {
-  done: 'good',
-  failed: 'bad',
-  running: 'busy',
-  accepted: 'busy',
-  retrying: 'busy',
-  dead: 'bad',
-}
+const states: Partial<Record<string, string[]>> = words.states
 
-export const stateChip = (state: string): View => chip(state, stateColours[state] ?? 'plain')
+/** The state of a job or of an operation, in plain words. */
+export const stateChip = (state: string): View => {
+  const [label = state, colour] = states[state] ?? []
+  return chip(label, colour)
+}
 
 type Speaker = { role: string; name?: string | undefined; tier?: number }
 
@@ -103,6 +93,20 @@ export const avatar = (speaker: Speaker): View =>
 
 const firstLetter = (name: string): string =>
   String.fromCodePoint(name.trim().codePointAt(0) ?? 0x3f).toLocaleUpperCase('en')
+
+/** Who said something, what, and a note below it. */
+export const speakerRow = (speaker: Speaker, main: Children, note: Children): View =>
+  html`<article class="latest-row">
+    ${avatar(speaker)}
+    <div class="row-main stack-close">
+      ${main}
+      <div class="quiet chips">${note}</div>
+    </div>
+  </article>`
+
+/** How long ago something was; a pointer shows the time itself. */
+export const agoView = (moment: DateLike): View =>
+  timeView(moment, formatRelativeTime(moment), formatDateTime(moment))
 
 /** A time for people and for programs. */
 export const timeView = (moment: DateLike, words = formatDateTime(moment), title?: string): View =>

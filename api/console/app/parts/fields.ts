@@ -93,7 +93,10 @@ export const selectField = <Value extends string>({
   onValue,
   hint,
   choices,
-}: FieldProps<Value> & { choices: readonly (readonly [Value, string])[] }): View =>
+}: FieldProps<Value> & {
+  /** Values with their words, in their order; a record begins with those that are whole numbers. */
+  choices: readonly (readonly [Value, string])[] | Readonly<Record<Value, string>>
+}): View =>
   labelledControl(
     label,
     hint,
@@ -103,8 +106,11 @@ export const selectField = <Value extends string>({
         value=${value}
         onChange=${(event: Event) => onValue(inputValue(event) as Value)}
       >
-        ${choices.map(
-          ([choice, words]) =>
+        ${(Array.isArray(choices)
+          ? choices
+          : Object.entries(choices as Record<string, string>)
+        ).map(
+          ([choice, words]: [string, string]) =>
             html`<option key=${choice} value=${choice} selected=${choice === value}>
               ${words}
             </option>`,

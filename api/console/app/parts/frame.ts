@@ -1,5 +1,5 @@
 import { useEffect, useRef } from 'preact/hooks'
-import { currentPath, hrefTo } from '#api/console/app/address.ts'
+import { currentPath, hrefTo, hrefWith, userHref } from '#api/console/app/address.ts'
 import { html, renderComponent, type Children, type View } from '#api/console/app/html.ts'
 import { useVaultUser } from '#api/console/app/vault-user.ts'
 import { teamNotice, useTeams } from '#api/console/app/teams.ts'
@@ -27,7 +27,7 @@ function PageFrame({ title, description, actions, children }: Props): View {
           user !== undefined &&
           html`<p class="quiet">
             <a href=${hrefTo('people')}>Users</a>${title !== user && ' / '}
-            ${title !== user && html`<a href=${hrefTo('people', encodeURIComponent(user))}>${user}</a>`}
+            ${title !== user && html`<a href=${userHref(user)}>${user}</a>`}
           </p>`
         }
         <h1 tabindex="-1" ref=${heading}>${title}</h1>
@@ -42,13 +42,12 @@ function PageFrame({ title, description, actions, children }: Props): View {
 
 /** What there is to see of a user. */
 function userTabs(user: string): View {
-  const id = encodeURIComponent(user)
   const tabs = [
-    ['Overview', hrefTo('people', id)],
-    ['Search', hrefTo('people', id, 'search')],
-    ['Sessions', hrefTo('people', id, 'sessions')],
-    ['What the model sees', hrefTo('people', id, 'prompt')],
-    ['Calls', `${hrefTo('traces')}?${new URLSearchParams({ user }).toString()}`],
+    ['Overview', userHref(user)],
+    ['Search', userHref(user, 'search')],
+    ['Sessions', userHref(user, 'sessions')],
+    ['What the model sees', userHref(user, 'prompt')],
+    ['Calls', hrefWith({ user }, 'traces')],
   ] as const
   const here = hrefTo(...currentPath())
   return tabList(

@@ -1,16 +1,9 @@
 import { html, type View } from '#api/console/app/html.ts'
 import { checkboxGroup, selectField } from '#api/console/app/parts/fields.ts'
+import words from '#api/console/app/parts/words.json' with { type: 'json' }
 import type { Redaction, RedactionKind } from '#api/contract/generated/types.ts'
 
-const kinds: readonly (readonly [RedactionKind, string])[] = [
-  ['secret', 'Keys, tokens and passwords'],
-  ['card', 'Card numbers'],
-  ['iban', 'Bank accounts'],
-  ['national-id', 'National ids'],
-  ['email', 'Email addresses'],
-  ['phone', 'Phone numbers'],
-  ['ip', 'Internet addresses'],
-]
+const kinds = words.redactions as [RedactionKind, string][]
 
 type Props = { value: Redaction; onValue: (redaction: Redaction) => void }
 
@@ -20,11 +13,11 @@ export const redactionFields = ({ value, onValue }: Props): View =>
       label: 'Private data in what is stored',
       value: value.mode,
       onValue: mode => onValue({ ...value, mode }),
-      choices: [
-        ['off', 'Is kept as it is'],
-        ['redact', 'Is replaced by its kind'],
-        ['block', 'Is refused, and so is the text around it'],
-      ],
+      choices: {
+        off: 'Is kept as it is',
+        redact: 'Is replaced by its kind',
+        block: 'Is refused, and so is the text around it',
+      },
       hint: 'From the next request on; what is stored already stays. A model call is never refused.',
     })}
     ${

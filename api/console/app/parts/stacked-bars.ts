@@ -63,10 +63,11 @@ export function stackedBars({ bars, series, summary, note, format }: Props): Vie
         ${bars.map((bar, index) => barView(bar, index * slot, { highest, width, series, write }))}
       </svg>
     </div>
-    <figcaption class="section-head quiet">
-      <span>${bars[0]!.label}</span>
-      <span class="chips">${series.map(([name, colour]) => chip(name, colour))} ${note}</span>
-      <span>${bars.at(-1)!.label}</span>
+    <div class="axis quiet" aria-hidden="true">
+      ${[0, (bars.length - 1) >> 1, bars.length - 1].map(at => html`<span key=${at}>${bars[at]!.label}</span>`)}
+    </div>
+    <figcaption class="chips">
+      ${series.map(([name, colour]) => chip(name, colour))} ${note}
     </figcaption>
     <details>
       <summary>The same in numbers</summary>

@@ -41,11 +41,11 @@ export function Service(): View {
     ${section(
       'Further',
       html`<div class="panel stack">
-        <p><a href="/metrics">Metrics</a>: everything that is counted, as Prometheus reads it</p>
-        <p><a href="/docs">API reference</a>: every endpoint, to read and to try</p>
-        <p class="quiet">
-          The metrics ask for the admin credential again, as the password of any user name.
+        <p>
+          <a href="/metrics">Metrics</a>: everything that is counted, as Prometheus reads it; the
+          admin credential is asked for again, as the password of any user name
         </p>
+        <p><a href="/docs">API reference</a>: every endpoint, to read and to try</p>
       </div>`,
     )}`,
   })

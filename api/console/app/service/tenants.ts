@@ -4,7 +4,6 @@ import { call, filled } from '#api/console/app/api-call.ts'
 import {
   formatCompact,
   formatCount,
-  formatDateTime,
   formatShortDay,
   formatUtcDay,
   pluralize,
@@ -12,20 +11,18 @@ import {
 import { html, renderComponent, type View } from '#api/console/app/html.ts'
 import { button, buttonLink } from '#api/console/app/parts/buttons.ts'
 import { daysField } from '#api/console/app/parts/chart.ts'
-import { chip, stateChip, timeView } from '#api/console/app/parts/chips.ts'
-import {
-  checkboxField,
-  filters,
-  selectField,
-  textField,
-  useFields,
-} from '#api/console/app/parts/fields.ts'
+import { chip } from '#api/console/app/parts/chips.ts'
+import { checkboxField, filters, textField, useFields } from '#api/console/app/parts/fields.ts'
 import { dialogButton, dialogForm } from '#api/console/app/parts/dialogs.ts'
 import { page } from '#api/console/app/parts/frame.ts'
-import { editableList, line, queryView } from '#api/console/app/parts/notes.ts'
+import { editableList, queryView } from '#api/console/app/parts/notes.ts'
 import { useDebounced, usePages, useCall } from '#api/console/app/queries.ts'
-import { formatMs } from '#api/console/app/vault/trace-words.ts'
-import { stateChoices, type OperationState } from '#api/console/app/vault/operations.ts'
+import {
+  noOperations,
+  operationHeads,
+  operationLine,
+  useOperationFilters,
+} from '#api/console/app/vault/operations.ts'
 import { usageView } from '#api/console/app/vault/usage.ts'
 import type { Tenant, ServiceOperation } from '#api/contract/generated/types.ts'
 
@@ -134,79 +131,44 @@ function tenantStatus(tenant: Tenant): string {
  *
  * @param id of the account of a tenant
  */
-export function ServiceOperations({ id }: { id: string | undefined }): View {
-  const first = (id ? '' : 'open') as OperationState | '' | 'open'
-  const { fields, of } = useFields({ state: first, kind: '' })
-  const { state, kind } = fields
-  const isOpen = state === 'open'
-  const asked = { limit: isOpen ? 200 : 50, state: isOpen ? '' : state, kind, account_id: id }
-  // What is open is seldom among the newest: as many are looked through as are read in a moment.
-  const request = { query: filled(asked) }
-  const list = usePages('GET /v1/operator/operations', request, isOpen ? 5 : 1)
-  const end = list.loadMore
-    ? `, back to ${formatDateTime(list.items.at(-1)?.created_at ?? new Date())}; “Show more” looks further`
-    : ', all there are'
-  const seen = `${pluralize(list.items.length, 'piece')} of work${end}`
-  const isShown = ({ state, status }: ServiceOperation): boolean =>
-    !isOpen || state !== 'done' || (status ?? 0) >= 500
+export const ServiceOperations = ({ id }: { id: string | undefined }): View =>
+  renderComponent(OperationList, { id, key: id ?? '' })
+
+function OperationList({ id }: { id: string | undefined }): View {
+  const { query, view } = useOperationFilters(id !== undefined)
+  const asked = filled({ limit: 50, ...query, account_id: id })
+  const list = usePages('GET /v1/operator/operations', { query: asked })
+  const [title, words] = noOperations(query)
   return page({
     title: 'Operations of the service',
     description: id
       ? html`Work of one tenant. <a href=${hrefTo('service', 'operations')}>Show all</a>`
-      : 'Work that was promised to tenants, newest first.',
+      : 'Work that was promised to tenants, newest first: what waits, what runs, what failed and why.',
     actions: button('Refresh', list.refetch),
-    children: html`${filters(
-      selectField({
-        label: 'State',
-        ...of('state'),
-        choices: [['open', 'not finished or failed'], ...stateChoices],
-      }),
-      selectField({
-        label: 'Kind',
-        ...of('kind'),
-        choices:
-          ' ingest edit upload import transfer graft clear delete-ids expire commit reembed retention'
-            .split(' ')
-            .map(kind => [kind, kind || 'all'] as const),
-      }),
-    )}
-    ${editableList(
-      { ...list, items: list.items.filter(isShown) },
-      {
-        what: 'operations',
-        empty: [
-          isOpen ? 'Nothing waits, and nothing has failed' : 'No operations',
-          isOpen || list.loadMore ? `Looked through: ${seen}.` : 'Nothing matches.',
-        ],
-        key: ({ operation_id }) => operation_id,
-        main: operationView,
-      },
-    )}`,
+    children: html`${view}
+      <div class="stack">
+        ${list.items.length > 0 && operationHeads()}
+        ${editableList(list, {
+          what: 'operations',
+          // A page looks through some thousands: what is rare may be on a later one.
+          empty: [
+            title,
+            list.loadMore ? 'None among the newest: “Show more” looks further.' : words,
+          ],
+          key: ({ operation_id }) => operation_id,
+          main: operationView,
+        })}
+      </div>`,
   })
 }
 
+/** An operation with its tenant, and why it failed, as far as that is told. */
 function operationView(operation: ServiceOperation): View {
-  const {
-    kind,
-    state,
-    status,
-    email,
-    created_at,
-    finished_at: finished,
-    progress,
-    error,
-  } = operation
-  const { done, total } = progress
-  return line(
-    html`${state !== 'done' && stateChip(state)} <b>${kind}</b>
-      ${status !== null && status >= 400 && chip(status, 'bad')}
-      <span class="quiet">${[email, error].filter(Boolean).join(': ')}</span>`,
-    [
-      state === 'running' && total > 0 && `${formatCount(done)} of ${formatCount(total)}`,
-      finished && formatMs(new Date(finished).getTime() - new Date(created_at).getTime()),
-      timeView(created_at),
-    ],
-  )
+  const { email, state, status, error } = operation
+  const answered = status !== null && status >= 400 && html` ${chip(`answered ${status}`, 'bad')}`
+  const queues = html`<a href=${hrefTo('service', 'queues')}>The queues</a> have its reason`
+  return html`${operationLine(operation, [email, answered])}
+  ${state === 'failed' && html`<p class="fault-words">${error ?? queues}</p>`}`
 }
 
 /** The usage of all tenants by day. */

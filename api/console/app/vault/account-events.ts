@@ -1,8 +1,8 @@
 import { filled } from '#api/console/app/api-call.ts'
-import { formatDateTime, formatRelativeTime } from '#api/console/app/format.ts'
+import { currentCredential, maskKey } from '#api/console/app/credential.ts'
 import { html, renderComponent, type View } from '#api/console/app/html.ts'
 import { downloadButton } from '#api/console/app/parts/buttons.ts'
-import { chip, timeView } from '#api/console/app/parts/chips.ts'
+import { agoView, chip, type Labels } from '#api/console/app/parts/chips.ts'
 import { filters, selectField, textField, useFilters } from '#api/console/app/parts/fields.ts'
 import { page } from '#api/console/app/parts/frame.ts'
 import { editableList, line } from '#api/console/app/parts/notes.ts'
@@ -13,10 +13,7 @@ import words from '#shared/events/account-actions.json' with { type: 'json' }
 import type { AccountAction, AccountEvent } from '#api/contract/generated/types.ts'
 
 /** What was done, and to what; what ends access, or removes something, is red. */
-const actions = words as Record<string, string[]> as Record<
-  AccountAction,
-  [verb: string, of: string]
->
+const actions = words as Labels<AccountAction>
 
 const unfiltered = { what: '', actor: '', since: '' }
 
@@ -98,10 +95,11 @@ function eventView(event: AccountEvent): View {
   const [verb, what] = actions[action]
   const { name, details } = describeChange(change)
   return line(
-    html`<b>${actor}</b> ${endings.has(verb) ? chip(verb, 'bad') : verb} ${what}
+    html`<b title=${actor}>${actor === maskKey(currentCredential()!) ? 'You' : actor}</b>
+      ${endings.has(verb) ? chip(verb, 'bad') : verb} ${what}
       ${name ? html`<b title=${subject}>${name}</b>` : isWords(subject) && html`<code>${subject}</code>`}
       ${user !== undefined && html`of user <b>${user}</b>`}
       ${details && html`<span class="quiet" title=${details}>${details}</span>`}`,
-    [timeView(at, formatRelativeTime(at), formatDateTime(at))],
+    [agoView(at)],
   )
 }

@@ -1,11 +1,13 @@
 import { downloadButton } from '#api/console/app/parts/buttons.ts'
-import { hrefTo } from '#api/console/app/address.ts'
+import { hrefWith, userHref } from '#api/console/app/address.ts'
 import {
+  dayMs,
   formatCompact,
   formatCost,
   formatCount,
   formatPercent,
   formatUtcDay,
+  isoDay,
   pluralize,
 } from '#api/console/app/format.ts'
 import { html, renderComponent, type Children, type View } from '#api/console/app/html.ts'
@@ -25,8 +27,6 @@ import type {
   UsageRow,
   UsageSums,
 } from '#api/contract/generated/types.ts'
-
-const dayMs = 24 * 3600 * 1000
 
 const groups = { model: 'Model', user: 'User', key: 'Key', session: 'Session' } as const
 type Group = keyof typeof groups
@@ -57,8 +57,7 @@ export function AccountUsage(): View {
   const { fields, of } = useFilters(defaults)
   const by = known(groups, fields.by)
   const days = Math.min(Math.max(1, Math.trunc(Number(fields.days)) || 30), daysMax)
-  const since = (days: number): string =>
-    new Date(Date.now() - (days - 1) * dayMs).toISOString().slice(0, 10)
+  const since = (days: number): string => isoDay(Date.now() - (days - 1) * dayMs)
   const start = since(days)
   const byDay = useCall('GET /v1/account/usage/report', {
     query: { group: 'day,model', start, limit: 1000 },
@@ -165,7 +164,7 @@ function modelBars(days: readonly Day[], items: readonly UsageRow[], metric: Met
   const all = [...names, ...(isRest ? ['other models'] : [])]
   const byDay = Map.groupBy(items, ({ day }) => day!)
   const bars = days.map(({ at }) => {
-    const day = new Date(at).toISOString().slice(0, 10)
+    const day = isoDay(at)
     const rows = byDay.get(day) ?? []
     const of = (wanted: (model: string) => boolean): number =>
       rows
@@ -175,7 +174,7 @@ function modelBars(days: readonly Day[], items: readonly UsageRow[], metric: Met
       ...names.map(name => of(model => model === name)),
       ...(isRest ? [of(model => !names.includes(model))] : []),
     ]
-    const href = `${hrefTo('traces')}?${new URLSearchParams({ since: day, until: day }).toString()}`
+    const href = hrefWith({ since: day, until: day }, 'traces')
     return { label: formatUtcDay(at), counts, href }
   })
   const write = metric === 'cost' ? formatCost : undefined
@@ -292,13 +291,11 @@ const nameOf: Record<Group, (row: UsageRow) => Children> = {
   model: ({ model }) =>
     model == null
       ? none('No model: stored and read by you')
-      : html`<a href=${`${hrefTo('traces')}?${new URLSearchParams({ model }).toString()}`}
-          >${model}</a
-        >`,
+      : html`<a href=${hrefWith({ model }, 'traces')}>${model}</a>`,
   user: ({ external_id: user }) =>
     user == null
       ? none('No user: own vaults and teams')
-      : html`<a href=${hrefTo('people', encodeURIComponent(user))}>${user}</a>`,
+      : html`<a href=${userHref(user)}>${user}</a>`,
   key: ({ key_id, key_name, masked_key, org_id }) => {
     if (key_id == null) return none(org_id == null ? 'Keys that are gone' : 'Pipeline of a team')
     return html`${key_name} <code>${masked_key}</code>${org_id != null && ' of a team'}`

@@ -39,10 +39,7 @@ function AddMemory({ onAdded, onClose }: Props): View {
     ${selectField({
       label: 'Said by',
       ...of('role'),
-      choices: [
-        ['user', 'the user'],
-        ['assistant', 'the assistant'],
-      ],
+      choices: { user: 'the user', assistant: 'the assistant' },
     })}`,
   })
 }

@@ -13,6 +13,7 @@ import {
 } from '#api/console/app/parts/fields.ts'
 import { page } from '#api/console/app/parts/frame.ts'
 import { emptyNote, progressBar, row, rows } from '#api/console/app/parts/notes.ts'
+import words from '#api/console/app/vault/words.json' with { type: 'json' }
 import type {
   GraftDone,
   GraftPreview,
@@ -65,13 +66,7 @@ export function Copy(): View {
         <section class="panel stack-tight">
           <h2>What a copy does</h2>
           <ul class="bullets stack-close">
-            <li>First you see what would be copied, and nothing is changed.</li>
-            <li>Texts keep their times, speakers and metadata.</li>
-            <li>A text that the other vault has already is skipped: a second copy adds nothing.</li>
-            <li>
-              Reflections and sessions stay here; the other vault makes reflections of its own.
-            </li>
-            <li>What was copied is a memory of the other vault: to undo, delete it there.</li>
+            ${words.copy.map(line => html`<li key=${line}>${line}</li>`)}
           </ul>
           <p class="quiet">
             Everything of this vault as a file: <a href=${hrefTo('files')}>Upload and export</a>.
@@ -112,10 +107,7 @@ function formFields(fields: Form, set: (changed: Partial<Form>) => void): View {
   ${selectField({
     label: 'What is copied',
     ...of('what'),
-    choices: [
-      ['all', 'everything (10,000 at most)'],
-      ['matching', 'what matches words of mine'],
-    ],
+    choices: { all: 'everything (10,000 at most)', matching: 'what matches words of mine' },
   })}
   ${
     fields.what === 'matching' && [
@@ -127,11 +119,7 @@ function formFields(fields: Form, set: (changed: Partial<Form>) => void): View {
       selectField({
         label: 'How close',
         ...of('threshold'),
-        choices: [
-          ['0.4', 'broad'],
-          ['0.55', 'balanced'],
-          ['0.7', 'strict'],
-        ],
+        choices: { '0.4': 'broad', '0.55': 'balanced', '0.7': 'strict' },
       }),
     ]
   }`

@@ -1,4 +1,4 @@
-import { formatUtcDay } from '#api/console/app/format.ts'
+import { dayMs, formatUtcDay, isoDay } from '#api/console/app/format.ts'
 import type { DayCount } from '#api/contract/generated/types.ts'
 
 /** The memories of a day, a week or a month. */
@@ -13,12 +13,10 @@ export type Bucket = {
 
 export type Buckets = { unit: 'day' | 'week' | 'month'; buckets: Bucket[] }
 
-const dayMs = 24 * 3600 * 1000
 /** Bars that a phone can still show. */
 const bucketsMax = 60
 const month = new Intl.DateTimeFormat('en-GB', { month: 'long', year: 'numeric', timeZone: 'UTC' })
 
-const isoDay = (at: number): string => new Date(at).toISOString().slice(0, 10)
 const dayOf = (name: string): number => Math.floor(Date.parse(name) / dayMs)
 
 /** Sums days into bars of equal units without gaps: days, weeks or months, whichever is at most sixty. */

@@ -1,4 +1,5 @@
 import { toFault, fetchStream } from '#api/console/app/api-call.ts'
+import { isoDay } from '#api/console/app/format.ts'
 import { showToast } from '#api/console/app/toasts.ts'
 
 type OnBytes = (bytes: number) => void
@@ -51,7 +52,7 @@ async function download(response: Response, name: string, onBytes?: OnBytes): Pr
     bytes += read.value.length
     onBytes?.(bytes)
   }
-  const day = new Date().toISOString().slice(0, 10)
+  const day = isoDay(Date.now())
   saveFile(`${name}-${day}.jsonl`, new Blob(parts, { type: 'application/x-ndjson' }))
 }
 

@@ -6,20 +6,16 @@ import { selectField, useFields } from '#api/console/app/parts/fields.ts'
 import { useVaultUser } from '#api/console/app/vault-user.ts'
 import type { DisplayedMemory } from '#api/console/app/vault/displayed-memory.ts'
 import { forgetAnswers } from '#api/console/app/vault/read-once.ts'
+import words from '#api/console/app/vault/words.json' with { type: 'json' }
 import type { Feedback } from '#api/contract/generated/types.ts'
 
-const words: Record<Feedback, string> = {
-  right: 'It is right',
-  wrong: 'It is wrong',
-  outdated: 'It is outdated',
-  not_mine: 'It is not mine',
-}
+const names: Record<Feedback, string> = words.feedback
 
 /** What its owner has said of a memory, where that keeps it from being told. */
 export const feedbackChip = ({ feedback }: DisplayedMemory): View | false =>
   feedback !== undefined &&
   feedback !== 'right' &&
-  chip('Told no more', 'bad', `${words[feedback]}: kept, and told to no model`)
+  chip('Told no more', 'bad', `${names[feedback]}: kept, and told to no model`)
 
 type Props = {
   memory: DisplayedMemory
@@ -47,7 +43,7 @@ export function FeedbackDialog({ memory, onClose, onChange }: Props): View {
       ${selectField({
         label: 'This memory',
         ...of('feedback'),
-        choices: Object.entries(words) as [Feedback, string][],
+        choices: Object.entries(names) as [Feedback, string][],
         hint: 'What is wrong, outdated or not yours is told no more, from now on, with all memories of the same text. It stays in this list, and can be told again: it is right.',
       })}`,
   })

@@ -1,13 +1,17 @@
-import { hrefTo } from '#api/console/app/address.ts'
+import { hrefTo, hrefWith, userHref } from '#api/console/app/address.ts'
 import {
+  dayMs,
   formatCost,
   formatCount,
+  formatPercent,
   formatShortDay,
   formatUtcDay,
+  isoDay,
   pluralize,
 } from '#api/console/app/format.ts'
 import { html, renderComponent, type View } from '#api/console/app/html.ts'
 import { buttonLink } from '#api/console/app/parts/buttons.ts'
+import { table } from '#api/console/app/parts/chart.ts'
 import { figure, page, section } from '#api/console/app/parts/frame.ts'
 import { emptyNote, queryView, row, rows } from '#api/console/app/parts/notes.ts'
 import { stackedBars } from '#api/console/app/parts/stacked-bars.ts'
@@ -15,16 +19,14 @@ import { useCall } from '#api/console/app/queries.ts'
 import { fullness, usedOf } from '#api/console/app/vault/budget.ts'
 import { Overview } from '#api/console/app/vault/overview.ts'
 import { summaryView } from '#api/console/app/vault/traces.ts'
+import words from '#api/console/app/vault/words.json' with { type: 'json' }
 import type {
   AccountAnswer,
   AccountUser,
   CallDay,
   ListTracesAnswer,
+  UsageReportAnswer,
 } from '#api/contract/generated/types.ts'
-
-const dayMs = 24 * 3_600_000
-
-const isoDay = (at: number): string => new Date(at).toISOString().slice(0, 10)
 
 /** The account as its owner meets it: users, calls, cost, and what needs attention. */
 export function Home(): View {
@@ -41,8 +43,37 @@ export function Home(): View {
 }
 
 const homeView = (account: AccountAnswer): View =>
-  html`${renderComponent(Attention, {})} ${renderComponent(Figures, { account })}
-  ${section('Calls by outcome', callsChart(account.calls_by_day))} ${renderComponent(Newest, {})}`
+  html`${renderComponent(Attention, { account })} ${renderComponent(Figures, { account })}
+    ${section('Calls by outcome', callsChart(account.calls_by_day))}
+    <div class="halves">${renderComponent(MostActive, {})} ${renderComponent(Newest, {})}</div>`
+
+/** As many users are looked at, and listed. */
+const [lookedMax, activeMax] = [50, 5]
+
+/** The users who asked most in a week, each leading to their page. */
+function MostActive(): View {
+  const query = { group: 'user', start: isoDay(Date.now() - 6 * dayMs), limit: lookedMax }
+  const report = useCall('GET /v1/account/usage/report', { query })
+  const show = ({ items }: UsageReportAnswer): View => {
+    const users = items
+      .filter(({ external_id: user }) => user != null)
+      .sort((one, other) => other.requests - one.requests)
+      .slice(0, activeMax)
+    if (users.length === 0)
+      return emptyNote('No user in 7 days', 'Who asks or is told something appears here.')
+    return table(
+      ['User', 'Requests', 'Cost', 'Budget'],
+      users.map(({ external_id: user, requests, cost_usd, budget }) => [
+        html`<a href=${userHref(user!)}>${user}</a>`,
+        formatCount(requests),
+        formatCost(cost_usd),
+        budget ? formatPercent(fullness(budget)) : '–',
+      ]),
+    )
+  }
+  const link = html`<a href=${hrefTo('people')}>Users</a>`
+  return section('Most active users, 7 days', queryView(report, 'the users', show), link)
+}
 
 /** The newest calls; what failed is red. */
 function Newest(): View {
@@ -74,7 +105,7 @@ function Figures({ account }: { account: AccountAnswer }): View {
     ${figure(
       'Without an answer',
       formatCount(today?.failed ?? 0),
-      html`<a href=${`${hrefTo('traces')}?status=failed`}
+      html`<a href=${hrefWith({ status: 'failed' }, 'traces')}
         >${`today; yesterday ${formatCount(yesterday?.failed ?? 0)}`}</a
       >`,
     )}
@@ -86,13 +117,7 @@ function Figures({ account }: { account: AccountAnswer }): View {
   </dl>`
 }
 
-const outcomes = [
-  ['Memories given', 'data'],
-  ['Nothing relevant', 'raw'],
-  ['Without memory', 'high'],
-  ['Failed', 'bad'],
-  ['Memory off', 'line-strong'],
-] as const
+const outcomes = words.outcomes as [name: string, colour: string][]
 
 function callsChart(days: readonly CallDay[]): View {
   if (days.length === 0)
@@ -104,7 +129,7 @@ function callsChart(days: readonly CallDay[]): View {
     const counts = day
       ? [day.given, day.nothing, day.without_memory, day.failed, day.other]
       : outcomes.map(() => 0)
-    const href = `${hrefTo('traces')}?since=${isoDay(at)}&until=${isoDay(at)}`
+    const href = hrefWith({ since: isoDay(at), until: isoDay(at) }, 'traces')
     bars.push({ label: formatUtcDay(at), counts, href })
   }
   const all = days.reduce((sum, day) => sum + callsOf(day), 0)
@@ -117,7 +142,7 @@ function callsChart(days: readonly CallDay[]): View {
 const budgetWarning = 0.8
 
 /** What does not work, with the page that mends it; nothing on good days. */
-function Attention(): View | null {
+function Attention({ account }: { account: AccountAnswer }): View | null {
   const models = useCall('GET /v1/models', {})
   const failed = useCall('GET /v1/operations', { query: { state: 'failed', limit: 5 } })
   const users = useCall('GET /v1/account/users', { query: { limit: 200 } })
@@ -131,28 +156,38 @@ function Attention(): View | null {
   const faults = (models.answer?.providers ?? []).flatMap(({ provider, fault }) =>
     fault !== undefined && ownKeys.includes(provider) ? [fault] : [],
   )
-  const pieces = pluralize(failed.answer?.items.length ?? 0, 'piece')
-  const items = [
-    ...(ofAll ? faultsIn(ofAll.message, ownKeys) : faults).map(words => toMend(words, 'providers')),
+  const work = failed.answer?.items.length ?? 0
+  const pieces = `${failed.answer?.has_more ? 'More than ' : ''}${pluralize(work, 'piece')}`
+  const today = isoDay(Date.now())
+  const refused = account.calls_by_day.find(({ day }) => day === today)?.failed ?? 0
+  const providers = ofAll ? faultsIn(ofAll.message, ownKeys) : faults
+  const toMend: (ToMend | false)[] = [
+    ...providers.map((words): ToMend => [words, 'Model providers', hrefTo('providers')]),
+    refused > 0 && [
+      `${pluralize(refused, 'call')} of today went without an answer`,
+      'Failed calls',
+      hrefWith({ status: 'failed', since: today }, 'traces'),
+    ],
     ...(users.answer?.items ?? [])
       .filter(({ budget }) => budget && fullness(budget) >= budgetWarning)
       .map(budgetItem),
-    ...(failed.answer?.items.length
-      ? [
-          toMend(
-            `${failed.answer.has_more ? 'More than ' : ''}${pieces} of work failed`,
-            'operations',
-          ),
-        ]
-      : []),
+    work > 0 && [`${pieces} of work failed`, 'Work', hrefWith({ state: 'failed' }, 'operations')],
     ...(webhooks.answer?.webhooks ?? [])
       .filter(({ active }) => !active)
-      .map(({ url }) => toMend(`No events are sent to ${url}: it is switched off`, 'webhooks')),
+      .map(({ url }): ToMend => [`${url} is switched off`, 'Webhooks', hrefTo('webhooks')]),
   ]
+  const items = toMend.filter(item => item !== false)
   if (items.length === 0) return null
   return section(
     'Needs attention',
-    rows(items.map(([words, link]) => [words, row(html`<p>${words}</p>`, link)])),
+    html`<div class="attention">
+      ${rows(
+        items.map(([words, label, href]) => [
+          words,
+          row(html`<p>${words}</p>`, buttonLink(label, href, { about: words })),
+        ]),
+      )}
+    </div>`,
   )
 }
 
@@ -163,16 +198,10 @@ const faultsIn = (message: string, ownKeys: readonly string[]): string[] =>
     .split('; ')
     .filter(words => ownKeys.some(name => words.startsWith(name)))
 
-type ToMend = [words: string, link: View]
-
-const pages = { providers: 'Model providers', operations: 'Failed work', webhooks: 'Webhooks' }
-
-const toMend = (words: string, path: keyof typeof pages): ToMend => [
-  words,
-  buttonLink(pages[path], hrefTo(path)),
-]
+/** What is wrong, and the page that mends it. */
+type ToMend = [words: string, label: string, href: string]
 
 function budgetItem({ external_id: about, budget }: AccountUser): ToMend {
   const words = `${about} has used ${fullness(budget!) >= 1 ? 'all' : 'most'} of their budget: ${usedOf(budget!)}`
-  return [words, buttonLink('Open', hrefTo('people', encodeURIComponent(about)), { about })]
+  return [words, 'Open', userHref(about)]
 }

@@ -102,11 +102,7 @@ function RotateForm({ onClose, onMinted }: FormProps): View {
       label: 'The old key works',
       value: grace,
       onValue: setGrace,
-      choices: [
-        ['0', 'no longer'],
-        ['3600', 'for another hour'],
-        ['86400', 'for another day'],
-      ],
+      choices: { '0': 'no longer', '3600': 'for another hour', '86400': 'for another day' },
       hint: 'The vault and everything in it stay. This tab goes on with the new key.',
     }),
   })

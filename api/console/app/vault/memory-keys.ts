@@ -1,8 +1,9 @@
 import { useState } from 'preact/hooks'
+import { hrefTo } from '#api/console/app/address.ts'
 import { call } from '#api/console/app/api-call.ts'
-import { describeUse, formatRelativeTime } from '#api/console/app/format.ts'
+import { dayMs, formatCount, formatRelativeTime, formatShortDay } from '#api/console/app/format.ts'
 import { html, renderComponent, type View } from '#api/console/app/html.ts'
-import { chip } from '#api/console/app/parts/chips.ts'
+import { agoView, chip } from '#api/console/app/parts/chips.ts'
 import {
   confirmButton,
   confirmDialog,
@@ -10,9 +11,10 @@ import {
   useSecret,
 } from '#api/console/app/parts/dialogs.ts'
 import { checkboxField, filters, textField } from '#api/console/app/parts/fields.ts'
-import { editableList, line } from '#api/console/app/parts/notes.ts'
+import { editableList } from '#api/console/app/parts/notes.ts'
 import { useDebounced, usePages } from '#api/console/app/queries.ts'
-import { budgetButton, budgetView } from '#api/console/app/vault/budget.ts'
+import { budgetButton, budgetView, fullness } from '#api/console/app/vault/budget.ts'
+import words from '#api/console/app/vault/words.json' with { type: 'json' }
 import type { MemoryKey } from '#api/contract/generated/types.ts'
 
 /** Lists and revokes the keys of the account; those of users where one is named. */
@@ -58,22 +60,53 @@ export function MemoryKeys(): View {
 const keysOfUser = (user: string) => (user === '' ? { active: true } : { external_id: user })
 
 const keyView = (key: MemoryKey): View => {
-  const { name, masked_key, external_id, rights, expires_at: end } = key
-  return line(
-    html`<b>${name}</b>
-      <code>${masked_key}</code> ${external_id !== null && chip(`user ${external_id}`)}
-      ${rightsChip(rights)} ${key.current && chip('this tab', 'accent')}
-      ${key.rotated_at !== null && chip('rotated', 'busy')} ${!key.active && chip('ended', 'bad')}`,
-    [
-      budgetView(key.budget),
-      end !== null && `ends ${formatRelativeTime(end)}`,
-      describeUse(key.created_at, key.last_used_at),
-    ],
-  )
+  const { name, masked_key, external_id: user, last_used_at: used, expires_at: end } = key
+  return html`<p class="chips">
+      <b>${name}</b> <code>${masked_key}</code> ${user !== null && chip(`user ${user}`)}
+      ${key.current && chip('this tab', 'accent')}
+      ${key.rotated_at !== null && chip('rotated', 'busy')} ${!key.active && chip('ended', 'bad')}
+    </p>
+    <p>${words.keys[mayDo(key)]}</p>
+    <p class="quiet">
+      ${[
+        used === null ? 'Never used' : html`Last used ${agoView(used)}`,
+        html`, made ${formatShortDay(key.created_at)}`,
+        end !== null && `, ${key.active ? 'ends' : 'ended'} ${formatRelativeTime(end)}`,
+        key.budget && html`. ${budgetView(key.budget)}`,
+      ]}
+    </p>
+    ${key.active && nextStep(key)}`
 }
 
-const rightsChip = (rights: MemoryKey['rights']): View | false =>
-  rights !== 'all' && chip(rights === 'users' ? 'client, of all users' : 'client')
+const mayDo = ({ rights, external_id: user, current }: MemoryKey): keyof typeof words.keys => {
+  if (rights !== 'all') return rights
+  return user !== null ? 'user' : current ? 'account' : 'all'
+}
+
+/** A key that nothing has used for so long may be forgotten; one that ends so soon should be replaced. */
+const idleDays = 90
+const endingDays = 14
+
+/** What to do about a key; nothing where all is well. */
+function nextStep({
+  last_used_at: used,
+  expires_at: end,
+  budget,
+  current,
+}: MemoryKey): View | null {
+  const idle = used === null ? 0 : Math.floor((Date.now() - Date.parse(used)) / dayMs)
+  const todo = [
+    end !== null &&
+      Date.parse(end) - Date.now() < endingDays * dayMs &&
+      'It ends soon: make another before.',
+    budget && fullness(budget) >= 0.8 && 'Its budget is nearly used: Budget raises it.',
+    used === null &&
+      !current &&
+      html`Nothing uses it yet: <a href=${hrefTo('connect')}>connect a program</a>, or revoke it.`,
+    idle >= idleDays && `Unused for ${formatCount(idle)} days: revoke it where nothing needs it.`,
+  ].find(Boolean)
+  return todo ? html`<p class="key-next">${todo}</p>` : null
+}
 
 function keyActions(
   key: MemoryKey,

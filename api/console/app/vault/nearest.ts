@@ -1,4 +1,4 @@
-import { hrefTo } from '#api/console/app/address.ts'
+import { hrefWith } from '#api/console/app/address.ts'
 import { call } from '#api/console/app/api-call.ts'
 import { html, type View } from '#api/console/app/html.ts'
 import { chip } from '#api/console/app/parts/chips.ts'
@@ -38,8 +38,7 @@ export function Nearest({ trace }: { trace: Trace }): View | null {
     [trace.trace_id, user],
   )
   if (!isAsked) return null
-  const search =
-    user === undefined ? hrefTo('search') : hrefTo('people', encodeURIComponent(user), 'search')
+  const search = user === undefined ? ['search'] : ['people', encodeURIComponent(user), 'search']
   return section(
     'What came nearest, and was not given',
     queryView(nearest, 'what came nearest', found =>
@@ -52,9 +51,7 @@ export function Nearest({ trace }: { trace: Trace }): View | null {
         ),
       ),
     ),
-    html`<a href=${`${search}?${new URLSearchParams({ query: asked }).toString()}`}
-      >Ask again in Search</a
-    >`,
+    html`<a href=${hrefWith({ query: asked }, ...search)}>Ask again in Search</a>`,
   )
 }
 

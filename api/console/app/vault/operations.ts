@@ -1,30 +1,101 @@
-import { useEffect, useState } from 'preact/hooks'
+import { useEffect } from 'preact/hooks'
 import { call, filled } from '#api/console/app/api-call.ts'
 import { canWrite } from '#api/console/app/credential.ts'
 import { formatCount, formatDateTime } from '#api/console/app/format.ts'
-import { html, renderComponent, type View } from '#api/console/app/html.ts'
+import { html, renderComponent, type Children, type View } from '#api/console/app/html.ts'
 import { button } from '#api/console/app/parts/buttons.ts'
-import { stateChip, timeView } from '#api/console/app/parts/chips.ts'
+import { agoView, chip, stateChip } from '#api/console/app/parts/chips.ts'
 import { actionButton } from '#api/console/app/parts/dialogs.ts'
-import { filters, selectField } from '#api/console/app/parts/fields.ts'
+import { filterBar, selectField, useFilters } from '#api/console/app/parts/fields.ts'
 import { page } from '#api/console/app/parts/frame.ts'
-import { editableList, progressBar } from '#api/console/app/parts/notes.ts'
+import { editableList, line } from '#api/console/app/parts/notes.ts'
 import { usePages } from '#api/console/app/queries.ts'
-import type { Operation } from '#api/contract/generated/types.ts'
+import { formatMs } from '#api/console/app/vault/trace-words.ts'
+import words from '#api/console/app/vault/words.json' with { type: 'json' }
+import type { ListOperationsQuery, Operation } from '#api/contract/generated/types.ts'
 
-export type OperationState = Operation['state']
+type Query = Pick<ListOperationsQuery, 'state' | 'kind'>
+type State = NonNullable<Query['state']> | ''
+type Filters = { state: State; kind: string }
 
-const states = ['accepted', 'running', 'done', 'failed', 'cancelled'] as const
-export const stateChoices: readonly (readonly [OperationState | '', string])[] = [
-  ['', 'all'],
-  ...states.map(state => [state, state] as const),
-]
+/** What operators and owners look for first: what still is to be done, or was not. */
+const open: Filters = { state: 'open', kind: '' }
+/** What a page that is about one tenant begins with. */
+const any: Filters = { state: '', kind: '' }
 
-/** Accepted operations with their progress and outcome. */
+const kinds: Partial<Record<string, string>> = words.operations
+/** The first four have a button each. */
+const states = words.work as [State, string][]
+
+/** The filters of a list of operations, which the service applies, with presets; `ofAll` begins with all of them. */
+export function useOperationFilters(ofAll = false): { query: Query; view: View } {
+  const unfiltered = ofAll ? any : open
+  const { fields, form, set, of } = useFilters(unfiltered)
+  const view = filterBar({
+    fields: form,
+    unfiltered,
+    set,
+    presets: states.slice(0, 4).map(([state, name]) => [name, { state }] as const),
+    names: { kind: 'Kind' },
+    words: (_, value) => kinds[value],
+    children: [
+      selectField({ label: 'State', ...of('state'), choices: states }),
+      selectField({
+        label: 'Kind',
+        ...of('kind'),
+        choices: [['', 'all'], ...(Object.entries(kinds) as [string, string][])],
+      }),
+    ],
+  })
+  return { query: filled(fields), view }
+}
+
+/** What an empty list says, by the state that was asked for. */
+export const noOperations = ({ state }: Query): readonly [string, string] =>
+  state === 'open'
+    ? [
+        'Nothing waits, and nothing has failed',
+        'What is stored, uploaded, copied or deleted stands here until it is done.',
+      ]
+    : state === 'failed'
+      ? ['Nothing failed', 'Every piece of work was done, or is under way.']
+      : ['No operations', 'None matches. Storing, uploads, imports and deletions are listed here.']
+
+const unfinished = new Set<Operation['state']>(['accepted', 'running'])
+
+type Work = Pick<Operation, 'kind' | 'state' | 'progress' | 'created_at' | 'finished_at'>
+
+/** The heads of the columns of `operationLine`. */
+export const operationHeads = (): View =>
+  html`<div class="heads" aria-hidden="true">
+    ${line(html`<span class="quiet">Work</span>`, ['Progress', 'Took', 'Accepted'], 'line-work')}
+  </div>`
+
+/** An operation in a line: its state and kind in plain words, how far it is, how long it took, and when it came. */
+export function operationLine(work: Work, about: Children): View {
+  const { kind, state, progress, created_at: at, finished_at: end } = work
+  const { done, total } = progress
+  const name = kinds[kind] ?? kind
+  return line(
+    html`${stateChip(state)} <b title=${kind}>${name}</b> <span class="quiet">${about}</span>`,
+    [
+      total > 1 &&
+        html`<span class="share">
+          ${state === 'running' && html`<progress max=${total} value=${done} aria-hidden="true"></progress>`}
+          ${`${formatCount(done)} of ${formatCount(total)}`}
+        </span>`,
+      end && formatMs(Date.parse(end) - Date.parse(at)),
+      agoView(at),
+    ],
+    'line-work',
+  )
+}
+
+/** The work that was accepted for a vault, for an owner of the account, with its progress and outcome. */
 export function Operations(): View {
-  const [state, setState] = useState<OperationState | ''>('failed')
+  const { query, view } = useOperationFilters()
   const { updateItems, ...list } = usePages('GET /v1/operations', {
-    query: filled({ limit: 30, state }),
+    query: { limit: 30, ...query },
   })
   const changed = (operation: Operation): void =>
     updateItems(all =>
@@ -32,37 +103,35 @@ export function Operations(): View {
     )
   return page({
     title: 'Work',
-    description: 'What failed of the work that was accepted; other states show the rest.',
+    description: 'What was accepted to be done: what waits, what runs, what failed and why.',
     actions: button('Refresh', list.refetch),
-    children: html`${filters(selectField({ label: 'State', value: state, onValue: setState, choices: stateChoices }))}
-    ${editableList(list, {
-      what: 'operations',
-      empty:
-        state === 'failed'
-          ? ['Nothing failed', 'Every piece of work was done, or is under way.']
-          : ['No operations', 'Storing, uploads, imports and deletions are listed here.'],
-      key: ({ operation_id }) => operation_id,
-      main: operation => renderComponent(OperationView, { operation, changed }),
-      actions: ({ operation_id: id, kind, state, created_at }) =>
-        state === 'accepted' &&
-        canWrite() &&
-        actionButton('Cancel', {
-          act: async () => changed(await call('DELETE /v1/operations/:id', { params: { id } })),
-          done: 'The operation is cancelled.',
-          about: `${kind} of ${formatDateTime(created_at)}`,
-        }),
-    })}`,
+    children: html`${view}
+      <div class="stack">
+        ${list.items.length > 0 && operationHeads()}
+        ${editableList(list, {
+          what: 'operations',
+          empty: noOperations(query),
+          key: ({ operation_id }) => operation_id,
+          main: operation => renderComponent(OperationView, { operation, changed }),
+          actions: ({ operation_id: id, kind, state, created_at }) =>
+            state === 'accepted' &&
+            canWrite() &&
+            actionButton('Cancel', {
+              act: async () => changed(await call('DELETE /v1/operations/:id', { params: { id } })),
+              done: 'The operation is cancelled.',
+              about: `${kind} of ${formatDateTime(created_at)}`,
+            }),
+        })}
+      </div>`,
   })
 }
 
-const unfinished = new Set<OperationState>(['accepted', 'running'])
 const pollIntervalMs = 2_000
 
 type ViewProps = { operation: Operation; changed: (operation: Operation) => void }
 
 function OperationView({ operation, changed }: ViewProps): View {
-  const { operation_id: id, kind, state, progress, session_id, created_at, outcome } = operation
-  const words = `${formatCount(progress.done)} of ${formatCount(progress.total)}`
+  const { operation_id: id, state, session_id: session, outcome, waiting_for: cause } = operation
   useEffect(() => {
     if (!unfinished.has(state)) return undefined
     const timer = setTimeout(() => {
@@ -71,17 +140,16 @@ function OperationView({ operation, changed }: ViewProps): View {
     }, pollIntervalMs)
     return () => clearTimeout(timer)
   }, [operation])
-  return html`<p class="row-title">${kind} ${stateChip(state)}</p>
-    <p class="quiet">${timeView(created_at)}${session_id && `, session ${session_id}`}</p>
-    ${unfinished.has(state) && progressBar(`Progress of ${kind}`, { ...progress, words })}
-    ${state === 'failed' && html`<p class="fault-words">${errorMessage(outcome?.body)}</p>`}
-    ${
-      outcome &&
-      html`<details>
-        <summary>Outcome (${outcome.status})</summary>
-        <pre class="code" tabindex="0">${JSON.stringify(outcome.body, null, 2)}</pre>
-      </details>`
-    }`
+  const about = [session && chip(session, 'accent', 'Session'), cause && ` waits for ${cause}`]
+  return html`${operationLine(operation, about)}
+  ${state === 'failed' && html`<p class="fault-words">${errorMessage(outcome?.body)}</p>`}
+  ${
+    outcome &&
+    html`<details>
+      <summary>Outcome (${outcome.status})</summary>
+      <pre class="code" tabindex="0">${JSON.stringify(outcome.body, null, 2)}</pre>
+    </details>`
+  }`
 }
 
 const errorMessage = (body: object | undefined): string =>

@@ -4,14 +4,14 @@ import { currentCredential } from '#api/console/app/credential.ts'
 import {
   formatCompact,
   formatCount,
-  formatDateTime,
   formatRelativeTime,
   formatShortDay,
+  isoDay,
   pluralize,
 } from '#api/console/app/format.ts'
 import { html, renderComponent, type Children, type View } from '#api/console/app/html.ts'
 import { buttonLink } from '#api/console/app/parts/buttons.ts'
-import { avatar, chip, tierChip, timeView } from '#api/console/app/parts/chips.ts'
+import { agoView, chip, speakerRow, tierChip } from '#api/console/app/parts/chips.ts'
 import { figure, page, section } from '#api/console/app/parts/frame.ts'
 import { emptyNote, queryView } from '#api/console/app/parts/notes.ts'
 import { useCall, useQuery, useRefresh } from '#api/console/app/queries.ts'
@@ -106,21 +106,23 @@ function FilledVault({ stats }: { stats: VaultStats }): View {
   </div>`
 }
 
-/**
- * How much a vault holds, as figures and over time.
- *
- * @param options.linked the numbers lead to the timeline, which is that of the key of this tab
- */
-export function vaultFigures(stats: VaultStats, { linked = true } = {}): View {
-  const { memories, total_tokens, oldest, newest, by_day } = stats
+/** How much a vault holds, as figures and over time. */
+function vaultFigures(stats: VaultStats): View {
+  const { memories, total_tokens, oldest, newest } = stats
   return html`<dl class="figures">
       ${figure('Memories', formatCount(memories), 'in all tiers and sessions')}
       ${figure('Tokens', formatCompact(total_tokens), 'of text')}
       ${oldest && figure('Oldest', formatShortDay(oldest), formatRelativeTime(oldest))}
       ${newest && figure('Newest', formatShortDay(newest), formatRelativeTime(newest))}
     </dl>
-    ${by_day && by_day.length > 0 && section('Memories over time', historyChart(by_day, { linked }))}`
+    ${memoriesOverTime(stats, true)}`
 }
+
+/** @param linked the numbers lead to the timeline, which is that of the key of this tab */
+export const memoriesOverTime = ({ by_day: days }: VaultStats, linked: boolean): View | false =>
+  days !== undefined &&
+  days.length > 0 &&
+  section('Memories over time', historyChart(days, { linked }))
 
 /** How the core vault is made up: one bar, and what its parts mean. */
 function tierBar({ tier_counts: counts }: ListAnswer): View {
@@ -150,7 +152,7 @@ function tierBar({ tier_counts: counts }: ListAnswer): View {
 }
 
 /** Days of usage are UTC. */
-const today = (): string => new Date().toISOString().slice(0, 10)
+const today = (): string => isoDay(Date.now())
 
 /** What the vault of this key was used for since midnight. */
 function UsedToday(): View | null {
@@ -187,8 +189,7 @@ function RecalledToday(): View | null {
               memory_id,
               { role: role ?? 'user', ...(name && { name }), ...(tier && { tier }) },
               text ?? 'Deleted since, or not to be shown with this key.',
-              html`Recalled ${pluralize(turns, 'time')}, last
-              ${timeView(at, ` ${formatRelativeTime(at)}`)}`,
+              html`<span>${`Recalled ${pluralize(turns, 'time')}, last `}${agoView(at)}</span>`,
             ),
           )}
         </ul>`,
@@ -209,11 +210,8 @@ export const latestList = (items: readonly LatestMemory[]): View =>
         memory_id,
         { role, name, tier },
         text,
-        html`<span class="chips">
-          ${tier === 1 && html`<span>${name ?? role}</span>`}
-          ${timeView(date, formatRelativeTime(date), formatDateTime(date))}
-          ${tier > 1 && tierChip(tier)} ${session && chip(session, 'plain', 'Session')}
-        </span>`,
+        html`${tier === 1 && html`<span>${name ?? role}</span>`} ${agoView(date)}
+        ${tier > 1 && tierChip(tier)} ${session && chip(session, 'plain', 'Session')}`,
       ),
     )}
   </ul>`
@@ -224,12 +222,4 @@ const latestRow = (
   text: string,
   note: Children,
 ): View =>
-  html`<li key=${id}>
-    <article class="latest-row">
-      ${avatar(speaker)}
-      <div class="row-main stack-close">
-        <p class="latest-text">${text}</p>
-        <p class="quiet">${note}</p>
-      </div>
-    </article>
-  </li>`
+  html`<li key=${id}>${speakerRow(speaker, html`<p class="latest-text">${text}</p>`, note)}</li>`

@@ -1,16 +1,32 @@
 import type { FunctionComponent } from 'preact'
 import { useState } from 'preact/hooks'
-import { decodePart, hrefTo } from '#api/console/app/address.ts'
+import { decodePart, hrefTo, hrefWith, userHref } from '#api/console/app/address.ts'
 import { call, filled, UserError } from '#api/console/app/api-call.ts'
-import { formatCount, formatRelativeTime, pluralize } from '#api/console/app/format.ts'
+import {
+  dayMs,
+  formatCost,
+  formatCount,
+  formatPercent,
+  formatRelativeTime,
+  formatShortDay,
+  isoDay,
+  pluralize,
+} from '#api/console/app/format.ts'
 import { html, renderComponent, type View } from '#api/console/app/html.ts'
 import { canWrite } from '#api/console/app/credential.ts'
 import { buttonLink, copyButton } from '#api/console/app/parts/buttons.ts'
 import { confirmButton } from '#api/console/app/parts/dialogs.ts'
 import { avatar, chip } from '#api/console/app/parts/chips.ts'
 import { filters, textField } from '#api/console/app/parts/fields.ts'
-import { page, section } from '#api/console/app/parts/frame.ts'
-import { editableList, emptyNote, line, listView, queryView } from '#api/console/app/parts/notes.ts'
+import { figure, page, section } from '#api/console/app/parts/frame.ts'
+import {
+  editableList,
+  emptyNote,
+  faultNote,
+  line,
+  listView,
+  queryView,
+} from '#api/console/app/parts/notes.ts'
 import {
   useCall,
   useDebounced,
@@ -18,14 +34,16 @@ import {
   usePages,
   useQuery,
 } from '#api/console/app/queries.ts'
-import { budgetButton, budgetView } from '#api/console/app/vault/budget.ts'
-import { latestList, vaultFigures } from '#api/console/app/vault/overview.ts'
+import { budgetBar, budgetButton, budgetView, fullness } from '#api/console/app/vault/budget.ts'
+import { latestList, memoriesOverTime, type LatestMemory } from '#api/console/app/vault/overview.ts'
 import { profileView } from '#api/console/app/vault/profile.ts'
 import { Prompt } from '#api/console/app/vault/prompt.ts'
 import { readOnce } from '#api/console/app/vault/read-once.ts'
 import { Search } from '#api/console/app/vault/search.ts'
 import { Sessions } from '#api/console/app/vault/sessions.ts'
 import { useSessionRows, sessionsNote } from '#api/console/app/vault/session-rows.ts'
+import { givenWords } from '#api/console/app/vault/trace-words.ts'
+import { traceHref } from '#api/console/app/vault/traces.ts'
 import { UserContext, useVaultUser } from '#api/console/app/vault-user.ts'
 import type {
   AccountUser,
@@ -85,13 +103,8 @@ function AllPeople(): View {
 const personView = ({ external_id: id, name, active, budget, ...user }: AccountUser): View =>
   line(
     html`${avatar({ role: 'user', name: id })}
-      <a
-        class="row-title"
-        href=${hrefTo('people', encodeURIComponent(id))}
-        aria-label=${`Open: ${id}`}
-        >${id}</a
-      >
-      ${name !== id && name !== 'User' && chip(name)} ${!active && chip('ended', 'bad')}`,
+      <a class="row-title" href=${userHref(id)} aria-label=${`Open: ${id}`}>${id}</a>
+      ${name !== 'User' && !id.includes(name) && chip(name)} ${!active && chip('ended', 'bad')}`,
     [
       budgetView(budget),
       html`<b>${pluralize(user.memories ?? 0, 'memory', 'memories')}</b>`,
@@ -104,7 +117,7 @@ const personView = ({ external_id: id, name, active, budget, ...user }: AccountU
 /** What is remembered of one user: over time, as a profile and word for word; searched; as a model gets it. */
 function Person({ user, part }: { user: string; part: string | undefined }): View {
   const known = useQuery(signal => findUser(user, signal), [user])
-  const Part = part === undefined ? PersonOverview : parts[part]
+  const Part = parts[part ?? '']
   if (!known.answer || !Part) {
     return page({
       title: user,
@@ -114,10 +127,14 @@ function Person({ user, part }: { user: string; part: string | undefined }): Vie
         : queryView(known, 'the user', () => html``),
     })
   }
-  return html`<${UserContext.Provider} value=${user}>${renderComponent(Part, {})}<//>`
+  const props = { known: known.answer, onChanged: known.refetch }
+  return html`<${UserContext.Provider} value=${user}>${renderComponent(Part, props)}<//>`
 }
 
-const parts: Partial<Record<string, FunctionComponent>> = {
+type PartProps = { known: MemoryKey; onChanged: () => void }
+
+const parts: Partial<Record<string, FunctionComponent<PartProps>>> = {
+  '': PersonOverview,
   search: Search,
   prompt: Prompt,
   sessions: Sessions,
@@ -163,7 +180,7 @@ const erasedView = ({ id, erased, receipt, operation_id }: DeleteAccountUserAnsw
     </section>`,
   })
 
-function PersonOverview(): View {
+function PersonOverview({ known, onChanged }: PartProps): View {
   const [receipt, setReceipt] = useState<DeleteAccountUserAnswer>()
   const user = useVaultUser()!
   const stats = useCall('GET /v1/memory/stats', { query: { by_day: true } })
@@ -171,22 +188,71 @@ function PersonOverview(): View {
   return page({
     title: user,
     description: 'A user of your product, opened with the key of the account.',
-    actions: canWrite() && deleteButton(user, stats.answer, setReceipt),
-    children: queryView(stats, 'the user', answer =>
-      answer.memories === 0
-        ? emptyNote(
-            'Nothing is remembered of this user',
-            'The first exchange that is stored appears here.',
-          )
-        : renderComponent(KnownPerson, { user, stats: answer }),
+    actions: canWrite() && [
+      budgetButton({ id: known.id, about: user, budget: known.budget, onChanged }),
+      deleteButton(user, stats.answer, setReceipt),
+    ],
+    children: queryView(
+      stats,
+      'the user',
+      answer =>
+        html`<div class="stack-wide">
+          ${renderComponent(PersonFigures, { known, stats: answer })}
+          ${
+            answer.memories === 0
+              ? emptyNote(
+                  'Nothing is remembered of this user',
+                  'The first exchange that is stored appears here.',
+                )
+              : renderComponent(KnownPerson, { user, stats: answer })
+          }
+        </div>`,
     ),
   })
+}
+
+/** What a user has in memory, when they last called, what a week of them cost, and what is left of their budget. */
+function PersonFigures({ known, stats }: { known: MemoryKey; stats: VaultStats }): View {
+  const user = known.external_id!
+  const calls = useCall('GET /v1/traces', { query: { limit: 1 } })
+  // The report is the account's: it is not asked for as the user.
+  const query = { external_id: user, start: isoDay(Date.now() - 6 * dayMs), limit: 1 }
+  const week = useQuery(signal => call('GET /v1/account/usage/report', { query }, signal), [user])
+  const { memories, oldest } = stats
+  const { budget } = known
+  const last = calls.answer?.items[0]
+  const total = week.answer?.total
+  return html`<dl class="figures">
+    ${figure('Memories', formatCount(memories), oldest ? `since ${formatShortDay(oldest)}` : 'none yet')}
+    ${figure(
+      'Last call',
+      last ? formatRelativeTime(last.created_at) : '–',
+      last
+        ? html`<a href=${traceHref(last.trace_id, user)}
+            >${last.error ? 'it failed' : givenWords(last)}</a
+          >`
+        : 'none in the log',
+    )}
+    ${figure(
+      'Cost of 7 days',
+      total ? formatCost(total.cost_usd) : '–',
+      html`<a href=${hrefWith({ user }, 'traces')}
+        >${pluralize(total?.requests ?? 0, 'request')}</a
+      >`,
+    )}
+    ${figure(
+      'Budget',
+      budget ? formatPercent(fullness(budget)) : 'none',
+      budget ? budgetBar(budget) : 'as much as they like',
+    )}
+  </dl>`
 }
 
 /** Rows are billed: the first look is a short one. */
 const firstRows = 5
 const moreRows = 20
 
+/** What is known of a user, and what was said, in the core and in sessions, as one list. */
 function KnownPerson({ user, stats }: { user: string; stats: VaultStats }): View {
   const profile = useQuery(
     signal =>
@@ -195,7 +261,7 @@ function KnownPerson({ user, stats }: { user: string; stats: VaultStats }): View
       ),
     [user, stats],
   )
-  const timeline = usePagedList<ListedMemory>(
+  const core = usePagedList<ListedMemory>(
     (cursor, signal) => {
       const query = { limit: cursor ? moreRows : firstRows, ...(cursor && { cursor }) }
       return readOnce(['list', user, stats, cursor], () =>
@@ -205,33 +271,29 @@ function KnownPerson({ user, stats }: { user: string; stats: VaultStats }): View
     [user, stats],
   )
   const sessions = useSessionRows(user)
-  return html`<div class="stack-wide">
-    ${vaultFigures(stats, { linked: false })} ${sessionsNote(sessions.answer, user)}
+  // What is older than the page of the core has its place on a later one.
+  const since = core.loadMore ? (core.items.at(-1)?.date ?? '') : ''
+  const ofSessions = (sessions.answer?.rows ?? []).filter(({ date }) => date >= since)
+  const items = [...core.items, ...ofSessions].sort((one, other) =>
+    other.date.localeCompare(one.date),
+  )
+  return html`${memoriesOverTime(stats, false)} ${sessionsNote(sessions.answer, user)}
     <div class="halves">
       ${section('Profile', queryView(profile, 'the profile', profileView))}
-      <div class="stack-wide">
-        ${section(
-          'Timeline',
-          html`<div class="stack">
-            ${listView(timeline, {
+      ${section(
+        'What was said, newest first',
+        html`<div class="stack">
+          ${faultNote(sessions.fault, sessions.refetch)}
+          ${listView<LatestMemory>(
+            { ...core, items, isLoading: core.isLoading || sessions.isLoading },
+            {
               what: 'memories',
-              empty: html`<p class="quiet">Nothing was stored without a session.</p>`,
+              empty: html`<p class="quiet">Nothing is left of what was said.</p>`,
               show: latestList,
-            })}
-          </div>`,
-        )}
-        ${section(
-          'Said in sessions, newest first',
-          html`<div class="stack">
-            ${queryView(sessions, 'the sessions', ({ rows }) =>
-              rows.length === 0
-                ? html`<p class="quiet">No session has memories of its own.</p>`
-                : latestList(rows.slice(0, firstRows)),
-            )}
-          </div>`,
-          html`<a href=${hrefTo('people', encodeURIComponent(user), 'sessions')}>All sessions</a>`,
-        )}
-      </div>
-    </div>
-  </div>`
+            },
+          )}
+        </div>`,
+        html`<a href=${userHref(user, 'sessions')}>Sessions</a>`,
+      )}
+    </div>`
 }

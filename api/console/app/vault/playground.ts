@@ -18,6 +18,7 @@ import { page } from '#api/console/app/parts/frame.ts'
 import { emptyNote } from '#api/console/app/parts/notes.ts'
 import { useCall, type QueryState } from '#api/console/app/queries.ts'
 import { traceHref } from '#api/console/app/vault/traces.ts'
+import words from '#api/console/app/vault/words.json' with { type: 'json' }
 import { givenCards, givenOf, saidView, type Given } from '#api/console/app/vault/given.ts'
 
 type Turn = {
@@ -66,11 +67,6 @@ function keepConversation(conversation: Conversation): void {
     // It is more than a browser keeps.
   }
 }
-
-const examples = [
-  'I live in Lisbon, above a bakery, and my cat is called Ada.',
-  'Where do I live, and what is my cat called?',
-] as const
 
 /** A conversation with memory: what was recalled for each message, the answer, and what was stored. */
 export function Playground(): View {
@@ -179,20 +175,14 @@ export function Playground(): View {
 /** Three steps that show what memory is. */
 const examplesView = (isBegun: boolean, say: (message: string) => void): View =>
   html`<ol class="plain tries-out">
-    <li class="panel stack-tight">
-      <h2>1. Tell ${isBegun && chip('done', 'good')}</h2>
-      <p class="quiet">What is said is remembered, word for word.</p>
-      ${button('Tell it where you live', () => say(examples[0]))}
-    </li>
-    <li class="panel stack-tight">
-      <h2>2. Begin again ${isBegun && chip('done', 'good')}</h2>
-      <p class="quiet">In a new conversation a model knows nothing of the old one.</p>
-    </li>
-    <li class="panel stack-tight">
-      <h2>3. Ask</h2>
-      <p class="quiet">Memory gives the model what answers; “What was recalled” shows it.</p>
-      ${button('Ask where you live', () => say(examples[1]))}
-    </li>
+    ${words.tries.map(
+      ({ title, words, button: label, message }, index) =>
+        html`<li key=${title} class="panel stack-tight">
+          <h2>${title} ${isBegun && index < 2 && chip('done', 'good')}</h2>
+          <p class="quiet">${words}</p>
+          ${label && button(label, () => say(message))}
+        </li>`,
+    )}
   </ol>`
 
 function sendOnEnter(event: KeyboardEvent): void {

@@ -13,6 +13,7 @@ import { redactionFields, toRedactionBody } from '#api/console/app/parts/redacti
 import { limitFields, limitOf, limitText } from '#api/console/app/vault/budget.ts'
 import { useCall } from '#api/console/app/queries.ts'
 import { showToast } from '#api/console/app/toasts.ts'
+import words from '#api/console/app/vault/words.json' with { type: 'json' }
 import type { AccountPolicy } from '#api/contract/generated/types.ts'
 
 /** The redaction and retention policy of the account. */
@@ -66,64 +67,39 @@ function PolicyForm({ saved, onSaved }: { saved: AccountPolicy; onSaved: () => v
     act: save,
     children: [
       redactionFields(of('redaction')),
-      textField({
-        label: 'Days that memories are kept',
-        ...days,
-        max: 36_500,
-        ...of('retention_days'),
-        placeholder: 'For good',
-        hint: 'Counted from the day something is stored, whatever time it is about. Empty: for good.',
-      }),
-      checkboxField({
-        label: 'Requests make users that are new',
-        ...of('create_users'),
-        hint: 'The header X-Memory-User with an id that the account does not know opens a new vault. Otherwise it is refused.',
-      }),
+      textField({ ...words.policy.retention_days, ...days, max: 36_500, ...of('retention_days') }),
+      checkboxField({ ...words.policy.create_users, ...of('create_users') }),
       ...limitFields('each user', {
         requests: of('user_daily_requests'),
         tokens: of('user_daily_tokens'),
         dollars: of('user_monthly_dollars'),
       }),
-      checkboxField({
-        label: 'Model calls are stored as they were sent',
-        ...of('verbatim'),
-        hint: 'With what programs such as Claude Code write into a message: reminders, commands, files. Otherwise that is left out.',
-      }),
-      checkboxField({
-        label: 'Models are told where nothing is remembered',
-        ...of('tell_absence'),
-        hint: 'In answer to a question about what was said before, or about the person, so that they do not invent it. Otherwise they are told nothing.',
-      }),
+      checkboxField({ ...words.policy.verbatim, ...of('verbatim') }),
+      checkboxField({ ...words.policy.tell_absence, ...of('tell_absence') }),
       selectField({
-        label: 'Answers of models are stored',
+        ...words.policy.store_response,
         ...of('store_response'),
-        choices: [
-          ['always', 'always'],
-          ['with_input', 'only where the question is stored'],
-        ],
-        hint: 'A question may be kept out by a switch of the request or by redaction. A request decides for itself with X-Memory-Store-Response.',
+        choices: { always: 'always', with_input: 'only where the question is stored' },
       }),
       selectField({
-        label: 'A session id',
+        ...words.policy.sessions,
         ...of('sessions'),
-        choices: [
-          ['apart', 'gives a conversation memories of its own'],
-          ['core', 'names the conversation; a user has one memory'],
-        ],
-        hint: 'Apart: what is said in one session is recalled in no other. A request decides for itself with X-Memory-Sessions.',
+        choices: {
+          apart: 'gives a conversation memories of its own',
+          core: 'names the conversation; a user has one memory',
+        },
       }),
       selectField({
-        label: 'Traces of model calls',
+        ...words.policy.traces,
         ...of('traces'),
-        choices: [
-          ['texts', 'shown with the texts that are still there'],
-          ['ids', 'shown without texts'],
-          ['off', 'none'],
-        ],
-        hint: 'Which memories each answer was given with. A trace holds no text: texts come from the vault.',
+        choices: {
+          texts: 'shown with the texts that are still there',
+          ids: 'shown without texts',
+          off: 'none',
+        },
       }),
       textField({
-        label: 'Days that traces are kept',
+        ...words.policy.trace_days,
         ...days,
         max: 365,
         ...of('trace_days'),

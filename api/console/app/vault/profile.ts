@@ -6,20 +6,8 @@ import { filters, selectField, textField, useFields } from '#api/console/app/par
 import { page, section } from '#api/console/app/parts/frame.ts'
 import { emptyNote, queryView } from '#api/console/app/parts/notes.ts'
 import { useCall } from '#api/console/app/queries.ts'
+import headings from '#shared/domain/profile-kinds.json' with { type: 'json' }
 import type { ProfileAnswer, ProfileEntry } from '#api/contract/generated/types.ts'
-
-const headings: Record<ProfileEntry['kind'], string> = {
-  instruction: 'Standing instructions',
-  name: 'Names',
-  role: 'Work and studies',
-  place: 'Places',
-  date: 'Dates',
-  person: 'People and animals',
-  health: 'Health',
-  preference: 'Preferences',
-  possession: 'Possessions',
-  change: 'Changes',
-}
 
 /** Statements of the user about themselves that last, with the time they held. */
 export function Profile(): View {
@@ -34,10 +22,7 @@ export function Profile(): View {
       selectField({
         label: 'Statements',
         ...of('shown'),
-        choices: [
-          ['current', 'that hold'],
-          ['all', 'also those replaced'],
-        ],
+        choices: { current: 'that hold', all: 'also those replaced' },
       }),
       textField({ label: 'As of', type: 'date', ...of('day') }),
     )}

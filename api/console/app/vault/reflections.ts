@@ -33,18 +33,12 @@ export function Reflections(): View {
       selectField({
         label: 'Show',
         ...of('tier'),
-        choices: [
-          ['2', 'reflections'],
-          ['3', 'high-level reflections'],
-        ],
+        choices: { '2': 'reflections', '3': 'high-level reflections' },
       }),
       selectField({
         label: 'Order',
         ...of('sort'),
-        choices: [
-          ['date', 'newest first'],
-          ['importance', 'most important first'],
-        ],
+        choices: { date: 'newest first', importance: 'most important first' },
       }),
     )}
     ${listView(list, {

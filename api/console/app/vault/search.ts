@@ -4,7 +4,7 @@ import { formatCount, pluralize } from '#api/console/app/format.ts'
 import { html, renderComponent, type View } from '#api/console/app/html.ts'
 import { useAddress } from '#api/console/app/address.ts'
 import { button } from '#api/console/app/parts/buttons.ts'
-import { chip, tierName, windowChip } from '#api/console/app/parts/chips.ts'
+import { chip, tierName, windowChip, type Labels } from '#api/console/app/parts/chips.ts'
 import {
   bindFields,
   checkboxGroup,
@@ -21,6 +21,7 @@ import { fromFound } from '#api/console/app/vault/displayed-memory.ts'
 import { highlightMatches, searchTerms } from '#api/console/app/vault/highlight.ts'
 import { MemoryCard } from '#api/console/app/vault/memory-card.ts'
 import { selectedMemoriesBar } from '#api/console/app/vault/selected-memories.ts'
+import words from '#api/console/app/vault/words.json' with { type: 'json' }
 import type {
   MatchReason,
   RecalledMemory,
@@ -31,21 +32,14 @@ import type {
 const allTiers: readonly Tier[] = [1, 2, 3]
 
 /** The fields of a search in the address of the page. */
-const emptySearch = {
-  query: '',
-  limit: '10',
-  tiers: '1,2,3',
-  importance: '',
-  session: '',
-  as_of: '',
-}
-type Fields = typeof emptySearch
+const defaults = { query: '', limit: '10', tiers: '1,2,3', importance: '', session: '', as_of: '' }
+type Fields = typeof defaults
 type SetFields = (changed: Partial<Fields>) => void
 
 /** Searches a vault, and displays why each memory matches. */
 export function Search(): View {
   const user = useVaultUser()
-  const { fields, setFields, visits } = useAddress(emptySearch)
+  const { fields, setFields, visits } = useAddress(defaults)
   const [form, setForm] = useState(fields)
   useEffect(() => setForm(fields), [visits])
   const set: SetFields = changed => setForm({ ...form, ...changed })
@@ -193,13 +187,7 @@ function Results({ answer, update }: ResultsProps): View {
 }
 
 /** What a memory was found by, as a label and a sentence. */
-const matchReasons: Record<MatchReason, readonly [label: string, sentence: string]> = {
-  words: ['same words', 'It has words of the question'],
-  similarity: ['similar meaning', 'It means something like the question'],
-  name: ['name', 'It is of a person that the question names'],
-  time: ['time', 'It is of the time that the question names'],
-  context: ['beside it', 'It does not match, but stands beside a memory that does'],
-}
+const matchReasons = words.matches as Labels<MatchReason>
 
 /** Rank, score, age and common words of a match. */
 const matchReasonView = (memory: Match, rank: number, matchedWords: readonly string[]): View =>

@@ -7,6 +7,7 @@ import { selectionBar, type Selection } from '#api/console/app/parts/selection.t
 import { showToast } from '#api/console/app/toasts.ts'
 import { useVaultUser } from '#api/console/app/vault-user.ts'
 import type { DisplayedMemory } from '#api/console/app/vault/displayed-memory.ts'
+import words from '#api/console/app/vault/words.json' with { type: 'json' }
 
 type Props = {
   selection: Selection
@@ -54,17 +55,11 @@ function SelectedMemoriesBar({ selection, memories, onDeleted }: Props): View | 
   })
 }
 
-const tierNames = [
-  [1, 'raw memory', 'raw memories'],
-  [2, 'reflection', 'reflections'],
-  [3, 'high-level reflection', 'high-level reflections'],
-] as const
-
 /** `2 raw memories and 1 reflection`. */
 const countByTier = (memories: readonly DisplayedMemory[]): string =>
   new Intl.ListFormat('en').format(
-    tierNames.flatMap(([tier, one, many]) => {
-      const { length } = memories.filter(memory => memory.tier === tier)
-      return length === 0 ? [] : pluralize(length, one, many)
+    Object.entries(words.tier_counts).flatMap(([tier, [one, many]]) => {
+      const { length } = memories.filter(memory => memory.tier === Number(tier))
+      return length === 0 ? [] : pluralize(length, one!, many)
     }),
   )

@@ -1,4 +1,4 @@
-import { hrefTo } from '#api/console/app/address.ts'
+import { hrefTo, userHref } from '#api/console/app/address.ts'
 import { call } from '#api/console/app/api-call.ts'
 import { pluralize } from '#api/console/app/format.ts'
 import { html, type View } from '#api/console/app/html.ts'
@@ -69,8 +69,7 @@ export const sessionsNote = (answer: SessionRows | undefined, user: string): Vie
     ? null
     : html`<p class="notice">
         ${`${pluralize(answer.memories, 'memory lies', 'memories lie')} in `}
-        <a href=${hrefTo('people', encodeURIComponent(user), 'sessions')}
-          >${pluralize(answer.sessions.length, 'session')}</a
+        <a href=${userHref(user, 'sessions')}>${pluralize(answer.sessions.length, 'session')}</a
         >${', each recalled in its own session alone. '}${sessionsSwitch()}
       </p>`
 

@@ -1,25 +1,34 @@
 import { useEffect, useState } from 'preact/hooks'
-import { hrefTo, useAddress } from '#api/console/app/address.ts'
+import { hrefTo, hrefWith, useAddress } from '#api/console/app/address.ts'
 import { call } from '#api/console/app/api-call.ts'
-import { canWrite } from '#api/console/app/credential.ts'
-import { formatDateRange, formatRelativeTime, pluralize } from '#api/console/app/format.ts'
+import { canWrite, currentCredential } from '#api/console/app/credential.ts'
+import { dayMs, formatDateRange, isoDay, pluralize } from '#api/console/app/format.ts'
 import { html, renderComponent, type View } from '#api/console/app/html.ts'
 import { button } from '#api/console/app/parts/buttons.ts'
-import { timeView } from '#api/console/app/parts/chips.ts'
+import { agoView, avatar } from '#api/console/app/parts/chips.ts'
 import { confirmButton } from '#api/console/app/parts/dialogs.ts'
 import { lineForm, textField } from '#api/console/app/parts/fields.ts'
 import { page, section } from '#api/console/app/parts/frame.ts'
-import { editableList, emptyNote, listView } from '#api/console/app/parts/notes.ts'
-import { usePagedList, usePages } from '#api/console/app/queries.ts'
+import {
+  editableList,
+  emptyNote,
+  line,
+  listView,
+  queryView,
+  row,
+  rows,
+} from '#api/console/app/parts/notes.ts'
+import { useCall, usePagedList, usePages } from '#api/console/app/queries.ts'
 import { fromFound, type DisplayedMemory } from '#api/console/app/vault/displayed-memory.ts'
 import { exportFile } from '#api/console/app/vault/export.ts'
 import { useVaultUser } from '#api/console/app/vault-user.ts'
 import { memoryRows } from '#api/console/app/vault/memory-card.ts'
+import type { UsageRow } from '#api/contract/generated/types.ts'
 
 /** The open session in the address of the page; without one all sessions are listed. */
 const noSession = { session: '' }
 
-/** The sessions of the vault, and the memories of one of them. */
+/** The sessions of the vault, found by their ids, and the memories of one of them; for an owner also users who have some. */
 export function Sessions(): View {
   const user = useVaultUser()
   const { fields, setFields, visits } = useAddress(noSession)
@@ -30,52 +39,103 @@ export function Sessions(): View {
     setName(session)
     setFields({ session })
   }
+  const id = name.trim()
   return page({
     title: 'Sessions',
     description:
       'What was stored with a session id, X-Session-ID, lies apart from the rest of the vault: it is recalled in that session alone.',
-    children: html`${
-      session
-        ? renderComponent(OneSession, { session, user, key: session, onClose: () => open('') })
-        : section('All sessions', renderComponent(AllSessions, { onOpen: open }))
-    }
-    ${lineForm(
+    children: html`${lineForm(
       textField({
         label: 'Session',
+        type: 'search',
         value: name,
         onValue: setName,
         required: true,
         maxlength: 256,
-        placeholder: 'chat-42',
+        placeholder: 'its id, or a part of it',
       }),
       button('Open'),
-      () => open(name.trim()),
-    )}`,
+      () => open(id),
+    )}
+    ${
+      session
+        ? renderComponent(OneSession, { session, user, key: session, onClose: () => open('') })
+        : html`${!user && currentCredential()!.owner && renderComponent(UserSessions, { id })}
+          ${section(user ? 'All sessions' : 'Sessions of this vault', renderComponent(AllSessions, { id, onOpen: open }))}`
+    }`,
   })
 }
 
-function AllSessions({ onOpen }: { onOpen: (session: string) => void }): View {
-  const list = usePages('GET /v1/memory/sessions', { query: { limit: 25 } })
+/** A part of the ids that are shown. */
+type ListProps = { id: string }
+
+function AllSessions({ id, onOpen }: ListProps & { onOpen: (session: string) => void }): View {
+  const list = usePages('GET /v1/memory/sessions', { query: { limit: 100 } })
+  const items = list.items.filter(({ session_id }) => session_id.includes(id))
   return html`<div class="stack">
-    ${editableList(list, {
-      what: 'sessions',
-      empty: emptyNote(
-        'No session here',
-        html`A product names one when it stores: <code>X-Session-ID: chat-42</code>. Those of your
-          users are on their pages, under <a href=${hrefTo('people')}>Users</a>.
-          <a href="/guides/sessions">What a session hides</a>`,
-      ),
-      ordered: true,
-      key: ({ session_id }) => session_id,
-      main: ({ session_id, memories, first_at: from, last_at: to, stored_at }) =>
-        html`<p class="row-title">${session_id}</p>
-          <p class="quiet">
-            ${pluralize(memories, 'memory', 'memories')}, ${formatDateRange({ from, to })}; last
-            stored ${timeView(stored_at, formatRelativeTime(stored_at))}
-          </p>`,
-      actions: ({ session_id }) => button('Open', () => onOpen(session_id), { about: session_id }),
-    })}
+    ${editableList(
+      { ...list, items },
+      {
+        what: 'sessions',
+        empty: emptyNote(
+          id ? 'No session of this id here' : 'No session here',
+          html`A product names one when it stores: <code>X-Session-ID: chat-42</code>.${' '}
+            <a href="/guides/sessions">What a session hides</a>`,
+        ),
+        ordered: true,
+        key: ({ session_id }) => session_id,
+        main: ({ session_id, memories, first_at: from, last_at: to, stored_at }) =>
+          html`<p class="row-title">${session_id}</p>
+            <p class="quiet">
+              ${pluralize(memories, 'memory', 'memories')}, ${formatDateRange({ from, to })}; last
+              stored ${agoView(stored_at)}
+            </p>`,
+        actions: ({ session_id }) =>
+          button('Open', () => onOpen(session_id), { about: session_id }),
+      },
+    )}
   </div>`
+}
+
+/** Days for which the service tells the use of sessions. */
+const usedDays = 30
+const namedMax = 3
+
+/** The users of the account who have used sessions of late, each leading to theirs. */
+function UserSessions({ id }: ListProps): View | null {
+  const query = { group: 'user,session', start: isoDay(Date.now() - usedDays * dayMs), limit: 500 }
+  const report = useCall('GET /v1/account/usage/report', { query })
+  return queryView(report, 'the sessions of users', ({ items }) => {
+    const used = items.filter(
+      ({ external_id, session_id }) => external_id != null && session_id?.includes(id),
+    )
+    const byUser = [...Map.groupBy(used, ({ external_id }) => external_id!)]
+    if (byUser.length === 0) return html``
+    return section(
+      `Sessions of your users, ${usedDays} days`,
+      rows(byUser.map(([user, sessions]) => [user, row(userSessions(user, sessions))])),
+      html`<a href=${hrefTo('people')}>Users</a>`,
+    )
+  })
+}
+
+function userSessions(user: string, sessions: readonly UsageRow[]): View {
+  const path = ['people', encodeURIComponent(user), 'sessions']
+  return line(
+    html`${avatar({ role: 'user', name: user })}
+      <a class="row-title" href=${hrefTo(...path)}>${user}</a>
+      <span class="quiet">
+        ${sessions.slice(0, namedMax).map(({ session_id: id }) => html`<a key=${id} href=${hrefWith({ session: id! }, ...path)}>${id}</a> `)}
+        ${sessions.length > namedMax && ` and ${pluralize(sessions.length - namedMax, 'more', 'more')}`}
+      </span>`,
+    [
+      pluralize(sessions.length, 'session'),
+      pluralize(
+        sessions.reduce((sum, { requests }) => sum + requests, 0),
+        'request',
+      ),
+    ],
+  )
 }
 
 type OneProps = { session: string; user: string | undefined; onClose: () => void }

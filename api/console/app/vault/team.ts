@@ -1,7 +1,7 @@
 import { call, filled } from '#api/console/app/api-call.ts'
 import { formatDay, formatTime, toIsoString } from '#api/console/app/format.ts'
 import { html, type View } from '#api/console/app/html.ts'
-import { avatar, metadataChips, tagChips, timeView } from '#api/console/app/parts/chips.ts'
+import { metadataChips, speakerRow, tagChips, timeView } from '#api/console/app/parts/chips.ts'
 import { filters, textField, useFilters } from '#api/console/app/parts/fields.ts'
 import { page } from '#api/console/app/parts/frame.ts'
 import { listView } from '#api/console/app/parts/notes.ts'
@@ -84,15 +84,11 @@ const groupsOf = (
 const memoryRow = (memory: DatedMemory, showsDay: boolean): View => {
   const { content, author = '', timestamp, tags = [], metadata } = memory
   const words = showsDay ? undefined : formatTime(timestamp)
-  return html`<article class="latest-row">
-    ${avatar({ role: 'user', name: author })}
-    <div class="row-main stack-close">
-      <p class="memory-text">${content}</p>
-      <p class="quiet chips">
-        <span>${author}</span>
-        ${timeView(timestamp, words, toIsoString(timestamp))} ${tags.length > 0 && tagChips(tags)}
-        ${metadataChips(metadata)}
-      </p>
-    </div>
-  </article>`
+  const note = html`<span>${author}</span> ${timeView(timestamp, words, toIsoString(timestamp))}
+    ${tags.length > 0 && tagChips(tags)} ${metadataChips(metadata)}`
+  return speakerRow(
+    { role: 'user', name: author },
+    html`<p class="memory-text">${content}</p>`,
+    note,
+  )
 }

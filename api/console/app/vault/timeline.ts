@@ -129,11 +129,11 @@ function filterFields(form: Filters, set: (changed: Partial<Filters>) => void): 
     selectField({
       label: 'Order',
       ...of('sort'),
-      choices: [
-        ['newest', 'newest first'],
-        ['oldest', 'oldest first'],
-        ['importance', 'most important first'],
-      ],
+      choices: {
+        newest: 'newest first',
+        oldest: 'oldest first',
+        importance: 'most important first',
+      },
     }),
   )
 }

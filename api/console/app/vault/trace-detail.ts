@@ -17,6 +17,7 @@ import { partsOf, saidView } from '#api/console/app/vault/given.ts'
 import { listSessions, sessionsSwitch, sumOf } from '#api/console/app/vault/session-rows.ts'
 import { Nearest } from '#api/console/app/vault/nearest.ts'
 import { formatMs, reasonWords, statusChip, wayNames } from '#api/console/app/vault/trace-words.ts'
+import words from '#api/console/app/vault/words.json' with { type: 'json' }
 import type { Trace, TraceBlock, TracedMemory } from '#api/contract/generated/types.ts'
 
 /** A call: what was asked and answered, what was recalled for it and why, what was left out, and what it took. */
@@ -170,11 +171,7 @@ const blockView = ({ turn, memories }: TraceBlock, way: Trace['way']): View =>
     ),
   )
 
-const stateWords: Record<TracedMemory['state'], string> = {
-  same: '',
-  changed: 'Edited since: its words of then are not kept',
-  gone: 'Deleted since, or not to be seen with this key',
-}
+const stateWords: Record<TracedMemory['state'], string> = words.traced
 
 const tracedView = ({ memory_id, state, line, why, relevance }: TracedMemory): View =>
   html`${

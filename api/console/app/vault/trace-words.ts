@@ -1,4 +1,4 @@
-import { formatCost, formatCount, pluralize } from '#api/console/app/format.ts'
+import { formatCost, formatCount, formatSeconds, pluralize } from '#api/console/app/format.ts'
 import { html, type View } from '#api/console/app/html.ts'
 import { chip } from '#api/console/app/parts/chips.ts'
 import table from '#api/console/app/vault/trace-words.json' with { type: 'json' }
@@ -56,9 +56,11 @@ export const givenWords = ({ memories, tokens }: TraceSummary): string =>
     ? 'no memories'
     : `${pluralize(memories, 'memory', 'memories')} of ${pluralize(tokens, 'token')}`
 
-/** `12 ms`, `1.3 s`. */
-export const formatMs = (ms: number): string =>
-  ms < 1_000 ? `${formatCount(ms)} ms` : `${(ms / 1_000).toFixed(1)} s`
+/** `12 ms`, `1.3 s`, `3 min`. */
+export function formatMs(ms: number): string {
+  if (ms >= 60_000) return formatSeconds(ms / 1_000)
+  return ms < 1_000 ? `${formatCount(ms)} ms` : `${(ms / 1_000).toFixed(1)} s`
+}
 
 export const latencyWords = ({ recall, total }: TraceSummary['latency']): string =>
   [
@@ -68,6 +70,6 @@ export const latencyWords = ({ recall, total }: TraceSummary['latency']): string
     .filter(Boolean)
     .join(', ')
 
-/** What the model cost; empty where none was called. */
-export const costWords = ({ model, cost_usd: cost }: TraceSummary): string =>
-  model === null ? '' : formatCost(cost)
+/** What the model cost; empty where none was called, or none answered. */
+export const costWords = ({ model, cost_usd: cost, error }: TraceSummary): string =>
+  model === null || (error && cost === null) ? '' : formatCost(cost)

@@ -2,10 +2,10 @@ import { useEffect, useState } from 'preact/hooks'
 import { decodePart, hrefTo, navigate } from '#api/console/app/address.ts'
 import { filled } from '#api/console/app/api-call.ts'
 import { currentCredential } from '#api/console/app/credential.ts'
-import { formatDateTime, formatRelativeTime } from '#api/console/app/format.ts'
+import { formatDateTime, isoDay } from '#api/console/app/format.ts'
 import { html, renderComponent, type View } from '#api/console/app/html.ts'
 import { button } from '#api/console/app/parts/buttons.ts'
-import { chip, timeView } from '#api/console/app/parts/chips.ts'
+import { agoView, chip } from '#api/console/app/parts/chips.ts'
 import {
   filterBar,
   lineForm,
@@ -102,10 +102,7 @@ function TraceList(): View {
             selectField({
               label: 'Whose',
               ...of('of'),
-              choices: [
-                ['', 'the whole account'],
-                ['own', 'the vault of this key'],
-              ],
+              choices: { '': 'the whole account', own: 'the vault of this key' },
             }),
           owner &&
             textField({ label: 'User', ...of('user'), maxlength: 256, placeholder: 'your id' }),
@@ -173,7 +170,7 @@ function CallPane({ open, onClose }: { open: string; onClose: () => void }): Vie
 /** What is looked for most. */
 const presets = (): (readonly [string, Partial<typeof unfiltered>])[] => [
   ['All', {}],
-  ['Today', { since: new Date().toISOString().slice(0, 10) }],
+  ['Today', { since: isoDay(Date.now()) }],
   ['Failed', { status: 'failed' }],
   ['Nothing relevant', { status: 'none' }],
   ['Without memory', { status: 'degraded' }],
@@ -233,7 +230,7 @@ export function summaryView(
       latency.total !== null &&
         html`<span title=${latencyWords(latency)}>${formatMs(latency.total)}</span>`,
       costWords(item),
-      timeView(at, formatRelativeTime(at), formatDateTime(at)),
+      agoView(at),
     ],
     'line-call',
   )

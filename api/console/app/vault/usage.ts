@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks'
-import { formatCompact, formatCount, formatUtcDay } from '#api/console/app/format.ts'
+import { dayMs, formatCompact, formatCount, formatUtcDay, isoDay } from '#api/console/app/format.ts'
 import { currentCredential } from '#api/console/app/credential.ts'
 import { html, renderComponent, type Children, type View } from '#api/console/app/html.ts'
 import { chart, daysField, fillMissingDays, table } from '#api/console/app/parts/chart.ts'
@@ -9,8 +9,6 @@ import { emptyNote, queryView } from '#api/console/app/parts/notes.ts'
 import { useCall } from '#api/console/app/queries.ts'
 import { AccountUsage } from '#api/console/app/vault/account-usage.ts'
 
-const dayMs = 24 * 3600 * 1000
-
 /** The usage of the account, or for a key that may not see it, of that key. */
 export const Usage = (): View =>
   renderComponent(currentCredential()!.owner ? AccountUsage : KeyUsage, {})
@@ -18,7 +16,7 @@ export const Usage = (): View =>
 /** The usage of this key by day and by model. */
 function KeyUsage(): View {
   const [days, setDays] = useState('30')
-  const start = new Date(Date.now() - (Number(days) - 1) * dayMs).toISOString().slice(0, 10)
+  const start = isoDay(Date.now() - (Number(days) - 1) * dayMs)
   const usage = useCall('GET /v1/account/usage', { query: { start, by_day: true } })
   return page({
     title: 'Usage',

@@ -1,10 +1,15 @@
 import { useState } from 'preact/hooks'
 import { hrefTo, navigate } from '#api/console/app/address.ts'
 import { call, filled } from '#api/console/app/api-call.ts'
-import { formatDateTime, formatRelativeTime } from '#api/console/app/format.ts'
+import {
+  formatCount,
+  formatDateTime,
+  formatRelativeTime,
+  pluralize,
+} from '#api/console/app/format.ts'
 import { html, renderComponent, type View } from '#api/console/app/html.ts'
 import { buttonLink, button } from '#api/console/app/parts/buttons.ts'
-import { chip, timeView } from '#api/console/app/parts/chips.ts'
+import { agoView, chip, type Labels } from '#api/console/app/parts/chips.ts'
 import {
   dialogButton,
   dialogForm,
@@ -20,24 +25,20 @@ import {
   selectField,
 } from '#api/console/app/parts/fields.ts'
 import { page, section } from '#api/console/app/parts/frame.ts'
-import { emptyNote, queryView, row, rows, editableList } from '#api/console/app/parts/notes.ts'
+import {
+  emptyNote,
+  queryView,
+  row,
+  rows,
+  editableList,
+  line,
+} from '#api/console/app/parts/notes.ts'
 import { useCall, usePages } from '#api/console/app/queries.ts'
+import words from '#api/console/app/vault/words.json' with { type: 'json' }
 import type { Webhook, WebhookEvent, WebhookDelivery } from '#api/contract/generated/types.ts'
 
-const eventLabels: Record<WebhookEvent, string> = {
-  'operation.finished': 'Work is finished',
-  'reflection.suggested': 'Reflection is due',
-  'review.waiting': 'A shared memory waits for review',
-  'key.revoked': 'A key has ended',
-  'budget.warning': '80 % of a budget is used',
-  'budget.used_up': 'A budget is used up',
-  'audit.event': 'Everything in the audit (OCSF)',
-}
-
+const eventLabels: Record<WebhookEvent, string> = words.webhooks.events
 const allEvents = Object.entries(eventLabels) as [WebhookEvent, string][]
-
-const sample =
-  '{"type": "budget.warning", "timestamp": "2026-11-21T10:00:00Z", "data": {"external_id": "user-17"}}'
 
 /** Events of a new webhook. The audit is a stream for a SIEM, without a list of deliveries: it is chosen by hand. */
 const usualEvents = allEvents.map(([event]) => event).filter(event => event !== 'audit.event')
@@ -79,7 +80,7 @@ export function Webhooks({ id }: { id: string | undefined }): View {
             'No webhook yet',
             'A webhook hears of finished uploads, due reflections, waiting reviews, revoked keys and budgets, and for a SIEM of the whole audit.',
             html`<p>One message, as it is posted to your address:</p>
-              <pre class="code" tabindex="0">${sample}</pre>
+              <pre class="code" tabindex="0">${words.webhooks.sample}</pre>
               <p><a href="/guides/webhooks">How it is signed, and how to check that</a></p>`,
           )
         : rows(
@@ -103,7 +104,7 @@ function WebhookRow({ webhook, onChanged }: Omit<Props, 'onSecret'>): View {
     html`<p class="row-title">${webhook.url} ${webhookState(webhook, last.answer?.items[0])}</p>
       <p class="quiet">
         ${webhook.description && `${webhook.description} · `}
-        ${webhook.events.map(event => eventLabels[event]).join(', ')}
+        ${webhook.events.map(event => eventLabels[event]).join(' · ')}
       </p>`,
     [
       testButton(webhook, () => {
@@ -150,12 +151,6 @@ function WebhookForm({ onClose, onCreated }: FormProps): View {
   })
 }
 
-const offReasons = {
-  owner: 'switched off',
-  failures: 'off: it kept failing',
-  gone: 'off: it answered 410',
-}
-
 /**
  * Whether messages go to a webhook, and what came of the latest; green only when it was taken.
  *
@@ -165,7 +160,7 @@ function webhookState(
   { active, disabled_reason, failing_since: since }: Webhook,
   last?: WebhookDelivery,
 ): View {
-  if (!active) return chip(offReasons[disabled_reason ?? 'owner'], 'bad')
+  if (!active) return chip(words.webhooks.off[disabled_reason ?? 'owner'], 'bad')
   if (since === null)
     return last ? chip(`last: ${states[last.state][0]}`, states[last.state][1]) : chip('on')
   const tried = last?.tries.at(-1)
@@ -177,11 +172,7 @@ function webhookState(
 type Props = { webhook: Webhook; onChanged: () => void; onSecret: (secret: string) => void }
 type State = WebhookDelivery['state']
 
-const states: Record<State, [label: string, kind: string]> = {
-  pending: ['waiting', 'busy'],
-  delivered: ['delivered', 'good'],
-  failed: ['given up', 'bad'],
-}
+const states = words.webhooks.states as Labels<State>
 
 const stateChoices: (readonly [State | '', string])[] = [
   ['', 'all'],
@@ -263,23 +254,30 @@ function Deliveries({ webhook, onChanged, onSecret }: Props): View {
   )
 }
 
-const deliveryView = ({
+function deliveryView({
   type,
   data,
   state,
-  next_try,
+  next_try: next,
   tries,
-  created_at,
-}: WebhookDelivery): View[] => [
-  html`<p class="row-title">${type} ${chip(...states[state])}</p>`,
-  html`<p class="quiet">
-    ${timeView(created_at)}${next_try !== null && `, next try ${formatRelativeTime(next_try)}`}
-  </p>`,
-  html`<ul class="tries quiet">
-    ${tries.map(({ at, status, error, ms }) => html`<li key=${at}>${formatDateTime(at)}: ${status ?? 'no answer'}${error && ` (${error})`}, ${ms} ms</li>`)}
-  </ul>`,
-  html`<details>
-    <summary>What is sent</summary>
-    <pre class="code" tabindex="0">${JSON.stringify(data, null, 2)}</pre>
-  </details>`,
-]
+  created_at: at,
+}: WebhookDelivery): View {
+  const last = tries.at(-1)
+  const answer = last ? `${last.status ?? 'no answer'}${last.error ? ` (${last.error})` : ''}` : ''
+  return html`${line(
+      html`${chip(...states[state])}
+        <b title=${type}>${eventLabels[type as WebhookEvent] ?? type}</b>
+        <span class="quiet"
+          >${answer}${next !== null && `, next try ${formatRelativeTime(next)}`}</span
+        >`,
+      [pluralize(tries.length, 'try', 'tries'), last && `${formatCount(last.ms)} ms`, agoView(at)],
+      'line-sent',
+    )}
+    <details>
+      <summary>What is sent, and each try</summary>
+      <ul class="plain quiet">
+        ${tries.map(({ at, status, error, ms }) => html`<li key=${at}>${formatDateTime(at)}: ${status ?? 'no answer'}${error && ` (${error})`}, ${ms} ms</li>`)}
+      </ul>
+      <pre class="code" tabindex="0">${JSON.stringify(data, null, 2)}</pre>
+    </details>`
+}

@@ -4,7 +4,8 @@ import { hrefTo, useAddress } from '#api/console/app/address.ts'
 import { clientWith } from '#api/console/app/api-call.ts'
 import { currentCredential, maskKey, type Credential } from '#api/console/app/credential.ts'
 import { html, renderComponent, type View } from '#api/console/app/html.ts'
-import { button, copyButton, hasClipboard } from '#api/console/app/parts/buttons.ts'
+import { button, copyButton } from '#api/console/app/parts/buttons.ts'
+import { hasClipboard } from '#api/console/app/parts/clipboard.ts'
 import { page, section } from '#api/console/app/parts/frame.ts'
 import { onSubmit, textField } from '#api/console/app/parts/fields.ts'
 import { faultNote } from '#api/console/app/parts/notes.ts'
@@ -18,14 +19,19 @@ import {
   type Program,
 } from '#api/client/programs/programs.ts'
 import { snippetsOf, type Snippet } from '#api/client/programs/snippets.ts'
+import words from '#api/console/app/vault/words.json' with { type: 'json' }
 import type { TraceSummary } from '#api/contract/generated/types.ts'
 
 const noClient = { client: 'openai' }
+
+/** On a phone the list folds, so that what is to be pasted stands on the first screen. */
+const hasRoom = (): boolean => matchMedia('(min-width: 40rem)').matches
 
 /** What to paste where, for each client, with the address of this service and a key of the client's own. */
 export function Connect(): View {
   const { fields, setFields } = useAddress(noClient)
   const [words, setWords] = useState('')
+  const [isListed, setListed] = useState(hasRoom)
   const name = Object.hasOwn(programs, fields.client) ? fields.client : noClient.client
   return page({
     title: 'Connect',
@@ -46,9 +52,15 @@ export function Connect(): View {
             placeholder: 'Python, Codex …',
           })}
         </form>
-        <nav class="places" aria-label="Clients">
-          ${kinds.map(kind => group(kind, words, name))}
-        </nav>
+        <details
+          open=${isListed || words !== ''}
+          onToggle=${({ currentTarget }: Event) => setListed((currentTarget as HTMLDetailsElement).open)}
+        >
+          <summary>Programs and libraries</summary>
+          <nav class="places" aria-label="Clients" onClick=${() => setListed(hasRoom())}>
+            ${kinds.map(kind => group(kind, words, name))}
+          </nav>
+        </details>
         <p class="quiet" role="status">
           ${matching(words).length === 0 && 'None of this name: “Any program” and “Any MCP client” take the rest.'}
         </p>
@@ -116,7 +128,7 @@ function ProgramView({ program }: { program: Program }): View {
               disabled: action.isRunning,
             })}
           </p>
-          <p class="quiet">${keyText[rights]}</p>
+          <p class="quiet">${words.clients[rights]}</p>
           ${faultNote(action.fault)}
         </div>`
       }
@@ -140,13 +152,6 @@ function ProgramView({ program }: { program: Program }): View {
       </ul>
     </div>`,
   )
-}
-
-const keyText = {
-  memory:
-    'It opens this vault and does nothing for the account. It stands under Keys, where it is revoked.',
-  users:
-    'It opens a vault for each user that the program names, and does nothing for the account. It stands under Keys, where it is revoked.',
 }
 
 const shared = (name: string): string =>
