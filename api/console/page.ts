@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { doorWords } from '#api/console/app/door-words.ts'
 import { html, Html } from '#api/edge/html.ts'
+import { mark, pageBar, pageHead } from '#api/edge/page-head.ts'
 
 /**
  * The console may load its own files only: no inline script but one that is known by its hash, no inline style, no
@@ -12,18 +13,6 @@ export const consolePolicy = (inlineScript: string): string =>
   "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; " +
   "require-trusted-types-for 'script'; trusted-types 'none'"
 
-/** The mark as a data address; its name space is escaped, since the page names no other host. */
-export const favicon = `data:image/svg+xml,${encodeURIComponent(
-  '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24"><rect x="1" y="1" width="22" height="22" rx="6" fill="#0b6b70"/><g fill="none" stroke="#fff" stroke-width="2"><circle cx="12" cy="12" r="6"/><path d="M12 3.5v4M12 16.5v4M3.5 12h4M16.5 12h4"/></g><circle cx="12" cy="12" r="2" fill="#fff"/></svg>',
-)}`
-
-const head = (title: string): Html =>
-  html`<meta charset="utf-8" />
-    <meta name="viewport" content="width=device-width, initial-scale=1" />
-    <meta name="color-scheme" content="light dark" />
-    <title>${title}</title>
-    <link rel="icon" href="${favicon}" />`
-
 type PageParts = {
   title: string
   /** The module that draws the page. */
@@ -32,16 +21,17 @@ type PageParts = {
   preloadPaths: readonly string[]
 }
 
-/** A page that its module draws. */
+/** The API reference, which its module draws below the bar. */
 export const modulePage = ({ title, module, preloadPaths }: PageParts): string =>
   html`<!doctype html>
     <html lang="en">
       <head>
-        ${head(title)}
+        ${pageHead(title)}
         <link rel="stylesheet" href="/console/style.css" />
         ${preloadPaths.map(path => html`<link rel="modulepreload" href="${path}" />`)}
       </head>
       <body>
+        ${pageBar('/docs')}
         <div id="console"></div>
         <noscript>This page needs JavaScript.</noscript>
         <script type="module" src="${module}"></script>
@@ -66,7 +56,7 @@ export const consolePage = ({
   html`<!doctype html>
     <html lang="en">
       <head>
-        ${head(title)}${login === null ? '' : html`<meta name="login" content="${login}" />`}
+        ${pageHead(title)}${login === null ? '' : html`<meta name="login" content="${login}" />`}
         ${new Html(`<script data-entry="${module}" data-modules="${preloadPaths.join(' ')}">${inlineScript}</script>`)}
         <link rel="stylesheet" href="/console/style.css" />
       </head>
@@ -119,7 +109,3 @@ const door = (login: string | null): Html =>
       </div>
     </div>`.text.replaceAll(/>\s+</g, '><'),
   )
-
-const mark = new Html(
-  '<svg class="mark" viewBox="0 0 24 24" aria-hidden="true" focusable="false"><rect x="1" y="1" width="22" height="22" rx="6" fill="var(--accent)"></rect><g fill="none" stroke="var(--accent-ink)" stroke-width="2"><circle cx="12" cy="12" r="6"></circle><path d="M12 3.5v4M12 16.5v4M3.5 12h4M16.5 12h4"></path></g><circle cx="12" cy="12" r="2" fill="var(--accent-ink)"></circle></svg>',
-)

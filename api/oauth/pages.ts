@@ -1,5 +1,5 @@
 import { html, type Html } from '#api/edge/html.ts'
-import { favicon } from '#api/console/page.ts'
+import { pageHead } from '#api/edge/page-head.ts'
 import type { ApplicationScope } from '#shared/access/applications.postgres.ts'
 import type { LoginChoice } from '#shared/access/login-choices.postgres.ts'
 
@@ -21,11 +21,7 @@ const frame = (title: string, body: Html): string =>
   html`<!doctype html>
     <html lang="en">
       <head>
-        <meta charset="utf-8" />
-        <meta name="viewport" content="width=device-width, initial-scale=1" />
-        <meta name="color-scheme" content="light dark" />
-        <title>${title} · Memory Vault</title>
-        <link rel="icon" href="${favicon}" />
+        ${pageHead(`${title} · Memory Vault`)}
         <link rel="stylesheet" href="/console/style.css" />
       </head>
       <body>

@@ -3,11 +3,12 @@ import { posix } from 'node:path'
 import { Marked, type Token, type Tokens } from 'marked'
 import { createAsset, type Asset } from '#api/edge/assets.ts'
 import { Html, html } from '#api/edge/html.ts'
+import { pageBar, pageHead } from '#api/edge/page-head.ts'
 import pagesByGroup from '#api/reference/guides.json' with { type: 'json' }
 
-/** A guide may load our style sheet alone, and its form leads back to us. */
+/** A guide may load our style sheets and the script of its copy buttons, and its form leads back to us. */
 export const guidesSecurityPolicy =
-  "default-src 'none'; style-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 
 type Guide = {
   name: string
@@ -95,6 +96,8 @@ function renderGuide(guide: Guide): Html {
   const marked = new Marked({
     renderer: {
       heading({ tokens, depth }: Tokens.Heading) {
+        // The page has the title, above its contents.
+        if (depth === 1) return ''
         const text = this.parser.parseInline(tokens)
         return `<h${depth} id="${slugOf(plainText(tokens))}">${text}</h${depth}>\n`
       },
@@ -107,13 +110,21 @@ function renderGuide(guide: Guide): Html {
         return html`<img src="/guides/${posix.basename(href)}" alt="${text}" />`.text
       },
       table({ header, rows }: Tokens.Table) {
+        // On a phone a row stands as pairs: each cell has the name of its column.
+        const names = header.map(({ tokens }) => html` data-name="${plainText(tokens)}"`.text)
         const cells = (row: Tokens.TableCell[], tag: string): string =>
-          row.map(({ tokens }) => `<${tag}>${this.parser.parseInline(tokens)}</${tag}>`).join('')
+          row
+            .map(
+              ({ tokens }, at) => `<${tag}${names[at]}>${this.parser.parseInline(tokens)}</${tag}>`,
+            )
+            .join('')
         const body = rows.map(row => `<tr>${cells(row, 'td')}</tr>`).join('')
         return `<div class="table" tabindex="0"><table><thead><tr>${cells(header, 'th')}</tr></thead><tbody>${body}</tbody></table></div>`
       },
       code({ text }: Tokens.Code) {
-        return html`<pre tabindex="0"><code>${text}</code></pre>`.text
+        return html`<div class="code-frame">
+          <pre tabindex="0"><code>${text}</code></pre>
+        </div>`.text
       },
       // Comments of the pages are for the tests that run their commands.
       html: () => '',
@@ -133,46 +144,44 @@ function sectionsOf(guide: Guide): Section[] {
   return sections
 }
 
+const guideLink = ({ name, title }: Guide, current?: Guide): Html =>
+  html`<a href="/guides/${name}" aria-current="${name === current?.name ? 'page' : 'false'}"
+    >${title}</a
+  >`
+
+const guidesOf = (group: string): Guide[] => guides.filter(guide => guide.group === group)
+
 const page = (title: string, body: Html, current?: Guide, query = ''): string =>
   html`<!doctype html>
     <html lang="en">
       <head>
-        <meta charset="utf-8" />
-        <meta name="viewport" content="width=device-width, initial-scale=1" />
-        <meta name="color-scheme" content="light dark" />
-        <title>${title} · Memory Vault</title>
-        <link rel="icon" href="data:," />
+        ${pageHead(`${title} · Memory Vault`)}
+        <link rel="stylesheet" href="/console/style.css" />
         <link rel="stylesheet" href="/guides/style.css" />
+        <script type="module" src="/console/app/reference/guide.ts"></script>
       </head>
       <body>
-        <header>
-          <nav aria-label="Guides">
-            <a href="/guides">Guides</a>
-            ${guides
-              .filter(({ group }) => group === current?.group)
-              .map(
-                guide =>
-                  html`<a
-                    href="/guides/${guide.name}"
-                    ${guide === current ? new Html('aria-current="page"') : ''}
-                    >${guide.title}</a
-                  > `,
-              )}
-            <a href="/docs">API reference</a> <a href="/console">Console</a>
+        ${pageBar('/guides')}
+        <div class="columns">
+          <nav class="side places" aria-label="Guides">
+            ${Object.keys(files).map(
+              group =>
+                html`<details ${new Html(group === current?.group ? 'open' : '')}>
+                  <summary>${group}</summary>
+                  <ul>
+                    ${guidesOf(group).map(guide => html`<li>${guideLink(guide, current)}</li>`)}
+                  </ul>
+                </details>`,
+            )}
           </nav>
-          <form action="/guides" role="search">
-            <input
-              type="search"
-              name="q"
-              value="${query}"
-              aria-label="Find in the guides"
-              placeholder="Find in the guides"
-              required
-            />
-            <button>Find</button>
-          </form>
-        </header>
-        <main>${body}</main>
+          <main class="main guide">
+            <form class="search-line" action="/guides" role="search">
+              <input name="q" value="${query}" placeholder="Find in the guides" required />
+              <button class="button">Find</button>
+            </form>
+            ${body}
+          </main>
+        </div>
       </body>
     </html> `.text
 
@@ -191,23 +200,38 @@ const contents = (guide: Guide): Html => {
   </nav>`
 }
 
-const contentsPage = (): string =>
-  page(
+const aboutList = (title: string, shown: readonly Guide[]): Html =>
+  html`<h2>${title}</h2>
+    <ul class="plain rows">
+      ${shown.map(
+        guide =>
+          html`<li class="row">
+            ${guideLink(guide)}
+            <p class="quiet">${guide.about}</p>
+          </li>`,
+      )}
+    </ul>`
+
+function contentsPage(): string {
+  const groups = Object.keys(files).map(group => aboutList(group, guidesOf(group)))
+  return page(
     'Guides',
     html`<h1>Guides</h1>
-      ${Object.keys(files).map(
-        group =>
-          html`<h2>${group}</h2>
-            <ul>
-              ${guides
-                .filter(guide => guide.group === group)
-                .map(
-                  ({ name, title, about }) =>
-                    html`<li><a href="/guides/${name}">${title}</a>: ${about}</li>`,
-                )}
-            </ul>`,
-      )}`,
+      ${groups}`,
   )
+}
+
+/** A guide, and the three that follow it; after the last come the first. */
+function guidePage(guide: Guide): string {
+  const at = guides.indexOf(guide) + 1
+  const following = [...guides, ...guides].slice(at, at + 3)
+  const body = html`<p class="quiet"><a href="/guides">Guides</a> / ${guide.group}</p>
+    <h1 id="${slugOf(guide.title)}">${guide.title}</h1>
+    ${contents(guide)}
+    <article>${renderGuide(guide)}</article>
+    <footer class="further">${aboutList('Read on', following)}</footer>`
+  return page(guide.title, body, guide)
+}
 
 /** For programs: what there is to read, one line each (https://llmstxt.org). */
 const languageModelIndex = (): string => `# Memory Vault
@@ -226,27 +250,18 @@ ${guides.map(({ name, title, about }) => `- [${title}](/guides/${name}.md): ${ab
 const text = 'text/html; charset=utf-8'
 const markdown = 'text/markdown; charset=utf-8'
 
+const readBeside = (file: string): Buffer => readFileSync(new URL(file, import.meta.url))
+
 /** The guides by path: as pages and as Markdown, their style sheet, and the index for language models. */
 export const guideFiles = (): Record<string, Asset> => ({
   '/guides': createAsset(text, contentsPage()),
   '/llms.txt': createAsset('text/plain; charset=utf-8', languageModelIndex()),
-  '/guides/picture.png': createAsset(
-    'image/png',
-    readFileSync(new URL('../console/picture.png', import.meta.url)),
-  ),
-  '/guides/style.css': createAsset(
-    'text/css; charset=utf-8',
-    ['../console/style/tokens.css', 'guides.css']
-      .map(file => readFileSync(new URL(file, import.meta.url), 'utf8'))
-      .join('\n'),
-  ),
+  '/guides/picture.png': createAsset('image/png', readBeside('../console/picture.png')),
+  '/guides/style.css': createAsset('text/css; charset=utf-8', readBeside('guides.css')),
   ...Object.fromEntries(
     guides.flatMap(guide => [
       [`/guides/${guide.name}.md`, createAsset(markdown, readGuide(guide))],
-      [
-        `/guides/${guide.name}`,
-        createAsset(text, page(guide.title, html`${contents(guide)}${renderGuide(guide)}`, guide)),
-      ],
+      [`/guides/${guide.name}`, createAsset(text, guidePage(guide))],
     ]),
   ),
 })
@@ -314,6 +329,7 @@ export function findInGuides(query: string): string {
 
 /** Some 200 characters of a text around a word. */
 function excerpt(text: string, word: string): string {
-  const at = Math.max(0, text.toLowerCase().indexOf(word) - 80)
-  return `${at > 0 ? '…' : ''}${text.slice(at, at + 200)}…`
+  const plain = withoutMarks(text.replaceAll(/^```.*$|^> |\|(?:-+\|)+|\|/gm, ' '))
+  const at = Math.max(0, plain.toLowerCase().indexOf(word) - 80)
+  return `${at > 0 ? '…' : ''}${plain.slice(at, at + 200)}…`
 }

@@ -1,7 +1,6 @@
 import { render } from 'preact'
 import { useState } from 'preact/hooks'
 import { html, renderComponent, type Children, type View } from '#api/console/app/html.ts'
-import { mark } from '#api/console/app/parts/icon.ts'
 import {
   fieldsOf,
   operationsOf,
@@ -34,71 +33,65 @@ function Reference({ document: api }: { document: OpenApi }): View {
       operations: found.filter(({ tags }) => tags.includes(name)),
     }))
     .filter(({ operations }) => operations.length > 0)
-  return html`<header class="bar">
-      <a class="brand" href="/docs">${mark()} Memory Vault</a>
-      <nav class="actions" aria-label="Pages">
-        <a href="/guides">Guides</a> <a href="/console">Console</a>
+  return html`<main class="main reference stack-wide">
+    <div>
+      <h1>API reference</h1>
+      <p class="quiet">
+        ${`Version ${api.info.version}, ${found.length} calls. Each can be tried here, against this service. `}
         <a href="/openapi.json">OpenAPI</a>
-      </nav>
-    </header>
-    <main class="main reference stack-wide">
-      <div>
-        <h1>API reference</h1>
-        <p class="quiet">
-          ${`Version ${api.info.version}, ${found.length} calls. Each can be tried here, against this service.`}
-        </p>
-      </div>
-      <div class="filters">
-        <label class="field stack-close">
-          <span class="field-label">Find</span>
-          <input
-            type="search"
-            placeholder="Find by word or path"
-            value=${phrase}
-            onInput=${(event: Event) => setPhrase((event.currentTarget as HTMLInputElement).value)}
-          />
-        </label>
-        <label class="field stack-close">
-          <span class="field-label">Key, until this tab is closed</span>
-          <input
-            type="password"
-            autocomplete="off"
-            placeholder="mk_…"
-            value=${key}
-            onInput=${(event: Event) => {
-              const typed = (event.currentTarget as HTMLInputElement).value.trim()
-              storeKey(typed)
-              setKey(typed)
-            }}
-          />
-        </label>
-      </div>
-      ${groups.length === 0 && html`<p class="empty">No call has all of these words.</p>`}
-      ${groups.map(
-        ({ name, description, operations }) =>
-          html`<details
-            key=${`${name} ${phrase === ''}`}
-            class="group"
-            open=${phrase !== '' || name === (linked[1] || first)}
-          >
-            <summary>
-              <h2>${name}</h2>
-              <span class="quiet">${`${description} ${operations.length} calls.`}</span>
-            </summary>
-            <div class="rows">
-              ${operations.map(operation =>
-                renderComponent(OperationRow, {
-                  key: operation.operationId,
-                  api,
-                  operation,
-                  words,
-                  isLinked: linked[2] === operation.operationId,
-                }),
-              )}
-            </div>
-          </details>`,
-      )}
-    </main>`
+      </p>
+    </div>
+    <div class="filters">
+      <label class="field stack-close">
+        <span class="field-label">Find</span>
+        <input
+          type="search"
+          placeholder="Find by word or path"
+          value=${phrase}
+          onInput=${(event: Event) => setPhrase((event.currentTarget as HTMLInputElement).value)}
+        />
+      </label>
+      <label class="field stack-close">
+        <span class="field-label">Key, until this tab is closed</span>
+        <input
+          type="password"
+          autocomplete="off"
+          placeholder="mk_…"
+          value=${key}
+          onInput=${(event: Event) => {
+            const typed = (event.currentTarget as HTMLInputElement).value.trim()
+            storeKey(typed)
+            setKey(typed)
+          }}
+        />
+      </label>
+    </div>
+    ${groups.length === 0 && html`<p class="empty">No call has all of these words.</p>`}
+    ${groups.map(
+      ({ name, description, operations }) =>
+        html`<details
+          key=${`${name} ${phrase === ''}`}
+          class="group"
+          open=${phrase !== '' || name === (linked[1] || first)}
+        >
+          <summary>
+            <h2>${name}</h2>
+            <span class="quiet">${`${description} ${operations.length} calls.`}</span>
+          </summary>
+          <div class="rows">
+            ${operations.map(operation =>
+              renderComponent(OperationRow, {
+                key: operation.operationId,
+                api,
+                operation,
+                words,
+                isLinked: linked[2] === operation.operationId,
+              }),
+            )}
+          </div>
+        </details>`,
+    )}
+  </main>`
 }
 
 type RowProps = { api: OpenApi; operation: Operation; words: string[]; isLinked: boolean }
