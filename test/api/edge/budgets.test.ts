@@ -9,6 +9,7 @@ import { startProxyFixture } from '#test/support/doubles/model-provider/proxy-fi
 import { callModel, proxyDialects } from '#test/support/samples/proxy-dialects.ts'
 import { waitUntil } from '#test/support/checks/wait-until.ts'
 import { makeExpiryDue } from '#test/support/checks/alter.ts'
+import { countRows } from '#test/support/checks/observe.ts'
 
 /** Budgets of requests and tokens in 24 hours: of users by the account's policy, and of single keys. */
 
@@ -230,8 +231,7 @@ t.test('what is counted of a user goes with the user', async t => {
   await policy({ user_daily_requests: 50 })
   for (let n = 0; n < 5; n++) await owner.get(stats, as('max'))
   const { items } = (await owner.get('/v1/account/users?q=max')).body
-  const counters = async (): Promise<number> =>
-    (await backend.postgres.query('select from budget_points')).rowCount
+  const counters = () => countRows(backend, 'budget_points')
   const before = await counters()
   t.equal((await owner.send('DELETE', `/v1/keys/${items[0].key_id}?erase=true`)).status, 200)
   await waitUntil('the counter is gone', async () => (await counters()) < before)

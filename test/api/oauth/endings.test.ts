@@ -2,7 +2,7 @@ import t from 'tap'
 import { dropEndedOAuth } from '#shared/access/oauth-records.postgres.ts'
 import { buildKey, createTestClient } from '#test/support/start/api.ts'
 import { ageOAuth } from '#test/support/checks/alter.ts'
-import { readRows, tablesHolding } from '#test/support/checks/observe.ts'
+import { readRows, tablesHolding, countRows } from '#test/support/checks/observe.ts'
 import {
   LoginClient,
   registerClient,
@@ -22,8 +22,7 @@ const recordsOf = async () => {
   )
   return Object.fromEntries(rows.map(({ model, count }) => [model, count]))
 }
-const countApplications = async () =>
-  (await readRows(backend, 'select id from applications')).length
+const countApplications = () => countRows(backend, 'applications')
 
 t.test('no table holds a token, a code, or what a client asked for', async t => {
   const client = new LoginClient(base, await registerClient(base))

@@ -9,6 +9,7 @@ import { waitUntilSettled } from '#test/support/checks/exchange-journal.ts'
 import { respondJson, respondWith } from '#test/support/doubles/model-provider/answers.ts'
 import { startModelProvider } from '#test/support/doubles/model-provider.ts'
 import { findHeader } from '#test/support/doubles/recording-server.ts'
+import { countRows } from '#test/support/checks/observe.ts'
 
 /** With memory off no limit of this service is below that of a provider. */
 
@@ -167,12 +168,8 @@ t.test('an answer of known length says so, and ends when it is stored', async t 
     const response = await post('/v1/chat/completions', body)
     t.equal(response.headers.get('content-length'), String(bytes.length))
     t.equal(response.text, answer)
-    const { rows } = await backend.postgres.query<{ open: string }>(
-      'select count(*) as open from open_exchanges',
-      [],
-      'test.open-exchanges',
-    )
-    t.equal(Number(rows[0]!.open), 0, 'its end says that it is stored')
+    const open = await countRows(backend, 'open_exchanges')
+    t.equal(open, 0, 'its end says that it is stored')
   }
   await waitUntilSettled(backend)
   provider.respondNext(respondWith([], { status: 200, headers: { 'content-length': '0' } }))

@@ -1,7 +1,7 @@
 import t, { type Test } from 'tap'
 import { createTestClient } from '#test/support/start/api.ts'
 import { holdRow, untilWaiting, holdAccountEvents } from '#test/support/checks/held-rows.ts'
-import { accountIdOf } from '#test/support/checks/observe.ts'
+import { accountIdOf, countRows } from '#test/support/checks/observe.ts'
 import { startService } from '#test/support/start/start-service.ts'
 
 /* No key survives the erasure of its account, whichever of the two waits for the other. */
@@ -19,7 +19,7 @@ async function newAccount(email: string) {
 }
 
 async function expectNothingLeft(t: Test, account: string, keys: number): Promise<void> {
-  t.equal((await query('select from memory_keys where account = $1', [account])).rowCount, 0)
+  t.equal(await countRows(backend, { table: 'memory_keys', account }), 0)
   const { rows } = await query<{ vaults: string[]; all: string[]; counts: { keys: number } }>(
     `select e.vaults, e.counts, array(select id from vaults v where v.account = $1 order by id) as all
      from account_erasures e where e.account = $1`,
