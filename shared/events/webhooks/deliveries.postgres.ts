@@ -200,6 +200,7 @@ export async function recordAttempt(
                                 when not $3 and failing_since < now() - make_interval(days => $7)
                                 then 'failures' end
        where id = $2
+       -- now() is when the transaction began: equal means that this try has switched it off.
        returning disabled_at is not null as is_off, coalesce(disabled_at = now(), false) as is_off_now,
                  disabled_reason as reason
      ), written as (

@@ -131,6 +131,7 @@ export async function dueWithdrawals(
   const { rows } = await query<SharedStatement & OrgVault>(
     `select ${columns}, o.id as org, v.id as vault, v.epoch
      from shared_statements s join orgs o on o.id = s.org join vaults v on v.id = o.vault
+     -- withdrawn_at is also when the sweep may try: postponing sets it ahead.
      where s.withdrawn_at < now() - interval '5 seconds' order by s.withdrawn_at limit $1`,
     [max],
     'statements.due',
@@ -241,7 +242,7 @@ async function forgetTurnFact(
   org: string,
   { turn, position }: { turn: string; position: number },
 ): Promise<void> {
-  // Further memories that a fact changed have places after those of the facts.
+  // recordStatements numbers the further memories of a fact: position + facts × n. The remainder is the fact.
   await query(
     `with place as (
        select id, ($3::int % greatest(jsonb_array_length(pass3), 1))::text as fact

@@ -27,7 +27,7 @@ import {
 import { JudgedFacts } from '#shared/org/pipeline/compare-facts.ts'
 import { decideFacts } from '#shared/org/pipeline/decide-facts.ts'
 import type { NearestBackend } from '#shared/org/pipeline/nearest-shared.ts'
-import { inOrgLane } from '#shared/org/pipeline/turn-batches.postgres.ts'
+import { inOrgLane } from '#shared/org/pipeline/org-lane.postgres.ts'
 import type { Queue } from '#shared/storage/queue/queue.ts'
 
 type ReconcileBackend = CompletionBackend & NearestBackend & { queue: Queue; log: Log }

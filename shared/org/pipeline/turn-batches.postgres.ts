@@ -1,8 +1,7 @@
 import type { OrgExtractJob } from '#shared/domain/job-payloads.ts'
 import type { TurnRow } from '#shared/org/base/org-turns.postgres.ts'
-import type { Query, Transaction, Postgres } from '#shared/storage/postgres/connect.ts'
+import type { Query, Transaction } from '#shared/storage/postgres/connect.ts'
 import { pgBossSchema } from '#shared/storage/queue/boss.ts'
-import { setTimeout as delay } from 'node:timers/promises'
 
 /** How long the jobs of turns that go along with another rest: longer than any call of a model. */
 const restSeconds = 300
@@ -24,12 +23,15 @@ export async function gatherTurns(
   const { turnsMax, charactersMax } = bounds
   const { rows } = await query<{ data: OrgExtractJob }>(
     `with leader as (
+       -- The turn, and since when its job runs.
        select t.id, t.org_user, t.batch, t.alone, t.said_at, j.started_on
        from org_turns t
        left join ${pgBossSchema}.job j
          on j.name = 'org-extract' and j.id = t.id and j.state = 'active'
        where t.id = $1
      ), waiting as (
+       -- Turns of its member and session that are in no batch. Their jobs wait, or were fetched after the leader's: such
+       -- a job rests by waitsForEarlier and finds itself led by isLedByAnother.
        select t.id, t.said_at, j.data
        from leader l
        join org_turns t on t.org_user = l.org_user and t.finished_at is null
@@ -45,19 +47,23 @@ export async function gatherTurns(
        order by t.said_at, t.id limit $6
        for update of t, j skip locked
      ), fitting as (
+       -- The first of them that fit.
        select id, data from (
          select id, data, sum(length(data->>'messages')) over (order by said_at, id) as total
          from waiting
        ) counted where total <= $7
      ), led as (
+       -- They and the leader are one batch from now on.
        update org_turns t set batch = $1 where exists (select from fitting)
          and (t.id = $1 or t.id in (select id from fitting))
      ), rested as (
+       -- Their jobs sleep meanwhile; one that runs already does so by itself.
        update ${pgBossSchema}.job j set start_after = now() + make_interval(secs => $8)
        from fitting f where j.name = 'org-extract' and j.id = f.id and j.state < 'active'
      )
      select data from fitting
      union all
+     -- The batch of a job that runs again.
      select j.data from leader l
      join org_turns t on t.batch = l.id and t.id <> l.id and t.pass1 is null and t.finished_at is null
      join ${pgBossSchema}.job j on j.name = 'org-extract' and j.id = t.id and j.state < 'completed'`,
@@ -148,84 +154,3 @@ export async function splitBatch({ query }: Transaction, leader: string): Promis
   )
   return rows.flatMap(({ id, extracted }) => (extracted ? [id] : []))
 }
-
-/** Work in the lane takes milliseconds, or one model call. */
-const retryMs = 150
-const renewMs = 5_000
-/** A process that has died loses the lane after so long. */
-const leaseSeconds = 20
-
-/**
- * Runs `work` in the lane of an organization, so that one turn at a time changes its shared memory. The lane is a lease
- * that is renewed meanwhile: neither the turn that has it nor those that wait hold a connection while a model thinks.
- * The same turn takes it again, as after a crash.
- *
- * @param work gets a signal that fires, too, when the lane went to another turn: its process was not heard of for 20 s
- * @throws as `work` does; the reason of `signal` when it is aborted before the lane is free.
- */
-export async function inOrgLane<Result>(
-  { query }: Pick<Postgres, 'query'>,
-  { org, turn }: { org: string; turn: string },
-  signal: AbortSignal,
-  work: (signal: AbortSignal) => Promise<Result>,
-): Promise<Result> {
-  while (!(await takeLane(query, org, turn))) await delay(retryMs, undefined, { signal })
-  const lost = new AbortController()
-  const renewal = setInterval(() => {
-    renewLane(query, org, turn).then(
-      isOurs => isOurs || lost.abort(new Error('The lane went to another turn')),
-      // An unreachable database refuses the work itself.
-      () => {},
-    )
-  }, renewMs)
-  try {
-    return await work(AbortSignal.any([signal, lost.signal]))
-  } finally {
-    clearInterval(renewal)
-    await leaveLane(query, org, turn).catch(() => {})
-  }
-}
-
-/** @returns false while another turn has the lane; true, too, once the organization is gone. */
-async function takeLane(query: Query, org: string, turn: string): Promise<boolean> {
-  const { rows } = await query<{ free: boolean }>(
-    `with organization as (
-       select id from orgs where id = $1
-     ), taken as (
-       insert into org_pipelines as p (org, lane_turn, lane_until)
-       select id, $2, now() + make_interval(secs => $3) from organization
-       on conflict (org) do update
-         set lane_turn = excluded.lane_turn, lane_until = excluded.lane_until
-         where p.lane_turn is null or p.lane_turn = $2 or p.lane_until < now()
-       returning p.org
-     )
-     select exists (select from taken) or not exists (select from organization) as free`,
-    [org, turn, leaseSeconds],
-    'org-lane.take',
-  )
-  return rows[0]!.free
-}
-
-/** A renewal that comes after the lane was left takes nothing. @returns whether the lane is the turn's, or nobody's */
-async function renewLane(query: Query, org: string, turn: string): Promise<boolean> {
-  const { rows } = await query<{ ours: boolean }>(
-    `with renewed as (
-       update org_pipelines set lane_until = now() + make_interval(secs => $3)
-       where org = $1 and lane_turn = $2
-     )
-     select not exists (
-       select from org_pipelines where org = $1 and lane_turn <> $2
-     ) as ours`,
-    [org, turn, leaseSeconds],
-    'org-lane.renew',
-  )
-  return rows[0]!.ours
-}
-
-const leaveLane = (query: Query, org: string, turn: string) =>
-  query(
-    `update org_pipelines set lane_turn = null, lane_until = null
-     where org = $1 and lane_turn = $2`,
-    [org, turn],
-    'org-lane.leave',
-  )

@@ -76,17 +76,18 @@ export async function finalizeStored(
          -- By a subquery: as a join the planner looks up each operation once for every account there is.
          and (select a.retention_days is not distinct from i.retention_days
               from accounts a where a.id = o.account)
-       returning ${finishedColumns}, o.epoch = v.epoch as current
+       -- Whether it is of the vault's current epoch; that of the session is compared in outcome.
+       returning ${finishedColumns}, o.epoch = v.epoch as is_vault_current
      ), finished_delivery as (
        ${finishedDeliveriesSql('finished_operation')}
      ), outcome as (
        -- What each operation stored, and whether it can be seen: nothing was cleared since it was accepted.
        select f.id, f.vault, i.session, i.ids, i.raw_units, i.raw_tokens, i.claim,
-              f.current and coalesce(s.epoch, 0) = i.session_epoch as is_visible
+              f.is_vault_current and coalesce(s.epoch, 0) = i.session_epoch as is_visible
        from finished_operation f join input i on i.id = f.id
        left join sessions s on s.vault = f.vault and s.session = i.session
      ), vault_revision as (
-       -- The counts of each vault, and the next revision.
+       -- The counts of each vault, and the next revision; pending: accepted operations that are not finalized yet.
        update vaults v
        -- Without memories to see the log gets no row, and a revision that it lacks means a full read.
        set revision = revision + tally.has_visible::int, pending = greatest(0, pending - tally.n),

@@ -42,11 +42,12 @@ export async function insertOpenExchanges(
     key_hash: keyHash.toString('hex'),
     turn: turn?.toString('hex') ?? null,
   }))
-  const written = rows.flatMap(({ userTurns }) =>
+  const jsonTurns = rows.flatMap(({ userTurns }) =>
     userTurns instanceof JsonBytes ? [userTurns] : [],
   )
   const { rows: inserted } = await query<{ operation: string; empty: boolean }>(
     `with asked as (
+       -- The rows, with the epochs of vault and session; nth: the same turn in several rows of this statement.
        select i.operation, i.account, i.vault, decode(i.key_hash, 'hex') as key_hash, i.session,
               v.epoch, coalesce((select s.epoch from sessions s where s.vault = i.vault
                                  and s.session = i.session), 0) as session_epoch, i.embeddings, i.model, i."userTurns" as user_turn, i.expires_at, i.shares, i.metadata,
@@ -58,29 +59,36 @@ export async function insertOpenExchanges(
          turn text, words text, "isContinuation" boolean, expires_at timestamptz, shares boolean, metadata jsonb)
        join vaults v on v.id = i.vault and v.id = any($4::uuid[])
      ), held as (
+       -- What unanswered_turns has of these turns, locked in one order.
        select u.vault, u.turn, u.epoch, u.session_epoch, u.ended_at, u.answered
        from unanswered_turns u join asked a on a.vault = u.vault and a.turn = u.turn and a.nth = 1
        order by u.vault, u.turn for update of u
      ), taken as (
+       -- Such a row ends: the call under way stands for its turn now.
        delete from unanswered_turns u using held h where u.vault = h.vault and u.turn = h.turn
      ), seen as (
+       -- The words of each row, kept for a day, by which a continuation finds its beginning.
        insert into unanswered_turns (vault, turn, epoch, session_epoch, answered)
        select distinct on (vault, words) vault, words, epoch, session_epoch, true from asked
        where words is not null order by vault, words
        on conflict (vault, turn) do update set ended_at = now()
-     ), written as (
+     ), already_stored as (
+       -- Rows whose turn another call stores: a second row of this statement;
        select a.operation from asked a where a.nth > 1 and a.turn is not null
        union
+       -- a continuation without words, or with words that were seen before (the table is read as it was before seen);
        select a.operation from asked a
        where a.continues and (a.words is null or
          (select true from unanswered_turns u where u.vault = a.vault and u.turn = a.words))
        union
+       -- a turn sent again soon after it ended unanswered;
        select a.operation from asked a
        join held h using (vault, turn, epoch, session_epoch)
        where not h.answered and h.ended_at > now() - make_interval(secs => $2)
          and not exists (select from vault_changes c where c.vault = h.vault
                          and c.removed <> '{}' and c.at >= h.ended_at)
        union
+       -- a turn with another open exchange, which is not among those that are being stored.
        select a.operation from asked a
        join open_exchanges o using (vault, turn, epoch, session_epoch)
        where o.vault = any($4::uuid[]) and o.turn = any($5::bytea[])
@@ -91,11 +99,11 @@ export async function insertOpenExchanges(
      select a.operation, a.account, a.vault, a.key_hash, a.session, a.epoch, a.session_epoch,
             a.embeddings, a.model, case when w.operation is null then a.user_turn else '[]' end, a.turn,
             a.expires_at, a.shares, a.metadata
-     from asked a left join written w using (operation)
+     from asked a left join already_stored w using (operation)
      on conflict (operation) do update set renewed_at = now()
      returning operation, user_turn = '[]' as empty`,
     [
-      insertJsonBytes(JSON.stringify(items), written),
+      insertJsonBytes(JSON.stringify(items), jsonTurns),
       unansweredSeconds,
       answered,
       // Postgres takes the rows for a hundred: for so many it would read whole tables.
@@ -199,7 +207,6 @@ export async function saveStep(
   }: {
     vault: string
     turn: Buffer
-
     operation: string
     call: string
     userTurns: readonly Turn[]

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { mintId } from '#shared/core/ids.ts'
-import { inOrgLane } from '#shared/org/pipeline/turn-batches.postgres.ts'
+import { inOrgLane } from '#shared/org/pipeline/org-lane.postgres.ts'
 import { createTestBackend } from '#test/support/start/backend.ts'
 import { buildTeam } from '#test/support/start/team.ts'
 import { waitUntil } from '#test/support/checks/wait-until.ts'
