@@ -54,7 +54,7 @@ async function askAll(pairs: readonly string[][]) {
       now,
       limit: 10,
       floor: false,
-      query: question,
+      wholeText: question,
       calibration: embedder.calibration,
     })
     const places = [older, newer].map(text => hits.findIndex(({ memory }) => memory.text === text))

@@ -12,7 +12,7 @@ const weights = tuned.evidence
 export type AnswerEvidence = (scored: ScoredRow) => number
 
 /**
- * Creates the weighing of the rows of a question. Each row costs the terms of its text: weigh few.
+ * Creates what computes the evidence of the rows of a question. Each row costs the terms of its text: ask for few.
  *
  * @returns undefined without a vector, and for a question that names nothing but times and people
  */
@@ -27,11 +27,11 @@ export function createEvidence(query: RankingQuery): AnswerEvidence | undefined 
     namedSubjects(text).some(name => name.length > 1 && name.some(isUnknownTerm))
   const asksOfPerson = parsedQuery.role === 'user' && isPersonal(text)
   const sharedWeightMax = weights.shared * Math.min(weights.sharedMax, concepts.maxTotal)
-  const known = new Map<ScoredRow, number>()
+  const evidenceByRow = new Map<ScoredRow, number>()
   const { certain, unknownScripts = [] } = calibration
-  const isUnknown = unknownScripts.some(code => new RegExp(`\\p{sc=${code}}`, 'u').test(text))
-  const isProof = certain !== undefined && !isUnknown
-  const unrelatedMax = isUnknown ? 1 : isProof ? scoreFromCosine(certain, calibration) : 0
+  const isUnknownScript = unknownScripts.some(code => new RegExp(`\\p{sc=${code}}`, 'u').test(text))
+  const isProof = certain !== undefined && !isUnknownScript
+  const unrelatedMax = isUnknownScript ? 1 : isProof ? scoreFromCosine(certain, calibration) : 0
   const certainScore = isProof ? Math.max(weights.meaningScoreMin, unrelatedMax) : Infinity
 
   /**
@@ -42,7 +42,7 @@ export function createEvidence(query: RankingQuery): AnswerEvidence | undefined 
     informativeness * Math.max(0, Math.min(similarity, unrelatedMax) - calibration.floor)
 
   /** Adds the cheapest weights first and stops where a row cannot become likely. */
-  function weigh({ relevance, signals, range, row, statesAttribute }: ScoredRow): number {
+  function computeEvidence({ relevance, signals, range, row, statesAttribute }: ScoredRow): number {
     if (statesAttribute) return weights.certain
     let evidence =
       weights.bias +
@@ -69,8 +69,8 @@ export function createEvidence(query: RankingQuery): AnswerEvidence | undefined 
   }
 
   return scored => {
-    const evidence = known.get(scored) ?? weigh(scored)
-    known.set(scored, evidence)
+    const evidence = evidenceByRow.get(scored) ?? computeEvidence(scored)
+    evidenceByRow.set(scored, evidence)
     return evidence
   }
 }

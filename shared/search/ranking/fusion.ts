@@ -15,10 +15,14 @@ export type QuestionRanking = {
   toRanked: (row: ScoredRow) => RankedRow
 }
 
+/**
+ * `relevance` orders rows; `score` (0 to 1) is that for people; `strength` decides the floor (1: relevant by itself);
+ * `evidence` is log odds that it answers.
+ */
 export type RankedRow = ScoredRow & {
   strength: number
-  /** Returns its evidence, where that is known; costs the terms of its text. */
-  weigh?: () => number | undefined
+  /** Undefined where it is not known; costs the terms of its text. */
+  evidence?: () => number | undefined
   newest?: FusedRow | undefined
   /** The vector of the part of the message that it fits best. */
   vector: Float32Array | null
@@ -61,9 +65,9 @@ export function fuseRankings(
   return uniqueTexts(fused, ranges)
 }
 
-/** Puts the rows whose text is the query first, with an infinite relevance. */
-export function sameTextFirst(ranked: readonly FusedRow[], query: string): readonly FusedRow[] {
-  const hash = hashText(query)
+/** Puts the rows with this very text first, with an infinite relevance. */
+export function sameTextFirst(ranked: readonly FusedRow[], wholeText: string): readonly FusedRow[] {
+  const hash = hashText(wholeText)
   const isSame = ({ range, row }: FusedRow) => range.tierIndex.textHash(row) === hash
   const same = ranked.filter(isSame).map(row => ({ ...row, relevance: Infinity, ownShare: 1 }))
   return same.length === 0 ? ranked : [...same, ...ranked.filter(row => !isSame(row))]
@@ -79,16 +83,16 @@ export function scoreRows(rows: readonly RankedRow[]): number[] {
     rows.filter(row => !isAround(row)),
     ({ range }) => range,
   )
-  const ofMatches = new Map(
-    Array.from(matches, ([range, found]) => [
+  const scoresByRange = new Map(
+    Array.from(matches, ([range, matchesOfRange]) => [
       range,
-      new Map(found.map(one => [one.row, scoreOf(one)])),
+      new Map(matchesOfRange.map(match => [match.row, scoreOf(match)])),
     ]),
   )
-  return rows.map(one => {
-    const { range, row, relevance } = one
-    const scores = ofMatches.get(range)
-    if (!isAround(one)) return scores!.get(row)!
+  return rows.map(rankedRow => {
+    const { range, row, relevance } = rankedRow
+    const scores = scoresByRange.get(range)
+    if (!isAround(rankedRow)) return scores!.get(row)!
     const { firstContextRow, lastContextRow } = findAdjacentTurns(range)
     const last = lastContextRow(row)
     let best = 0
@@ -105,9 +109,9 @@ export function countMatching(onMatchCount: ((count: number) => void) | undefine
     add:
       onMatchCount &&
       ((range: SearchRange, rows: Iterable<number>) => {
-        const known = matching.get(range) ?? new Set()
-        matching.set(range, known)
-        for (const row of rows) known.add(row)
+        const matchingRows = matching.get(range) ?? new Set()
+        matching.set(range, matchingRows)
+        for (const row of rows) matchingRows.add(row)
       }),
     *report(): Steps<void> {
       if (!onMatchCount) return
@@ -147,16 +151,12 @@ export function* copiesOfRows(rows: readonly RankedRow[]): Steps<number[]> {
   const places = rows.flatMap((one, i) =>
     [one, ...(one.twins ?? [])].map(({ range, row }) => ({ i, range, row })),
   )
-  for (const [range, found] of Map.groupBy(places, place => place.range)) {
+  for (const [range, placesInRange] of Map.groupBy(places, place => place.range)) {
     const { tierIndex } = range
-    const counts = tierIndex.hasCopies
-      ? yield* countCopies(
-          range,
-          found.map(({ row }) => row),
-        )
-      : undefined
+    const rowsInRange = placesInRange.map(({ row }) => row)
+    const counts = tierIndex.hasCopies ? yield* countCopies(range, rowsInRange) : undefined
     // A row may be a twin several times, once for each part of a message.
-    for (const [i, [place]] of Map.groupBy(found, place => place.i))
+    for (const [i, [place]] of Map.groupBy(placesInRange, place => place.i))
       copies[i]! += counts?.get(tierIndex.textOf(place!.row)) ?? 1
   }
   return copies

@@ -10,7 +10,7 @@ import {
 import type { Question } from '#shared/search/query/select-questions.ts'
 import { isAsking, questionKind } from '#shared/search/query/sentence-kinds.ts'
 import { splitSentences } from '#shared/search/query/split-sentences.ts'
-import { createEvidence } from '#shared/search/ranking/answer-evidence.ts'
+import { createEvidence, type AnswerEvidence } from '#shared/search/ranking/answer-evidence.ts'
 import { nearestRowsOf, type NearestRows } from '#shared/search/ranking/candidates.ts'
 import type { QuestionRanking, RankedRow } from '#shared/search/ranking/fusion.ts'
 import { personRows, rankByKind } from '#shared/search/ranking/rank-by-kind.ts'
@@ -55,7 +55,7 @@ export type SearchOptions = RowLimits &
     /** Lowest score, 0 to 1; rows that are found for the turns around them have none. */
     minScore?: number | undefined
     /** The whole question: a row with this very text comes first, with the score 1. */
-    query?: string
+    wholeText?: string
     calibration: Calibration
     /** Default: those that were measured. */
     weights?: RankingWeights
@@ -125,51 +125,71 @@ export function* rankQuestion(
   message: MessageSearch,
 ): Steps<QuestionResult> {
   const { ranges, options, asks, isAlone } = message
-  const { text, kind } = question
+  const { text, kind, vector } = question
   const isScanned = message.scanned.includes(question)
   const parsedQuery = isScanned ? parseSearchQuery(text, options.now) : parseStatement(text)
-  const none: QuestionResult = { parsedQuery, isTimeEmpty: false, hasClearMatch: false }
+  const noRanking: QuestionResult = { parsedQuery, isTimeEmpty: false, hasClearMatch: false }
   const wordIndexes = ranges.map(({ tierIndex }) => tierIndex.wordIndex)
-  if (kind === 'name' && !isRareName(parsedQuery, wordIndexes)) return none
+  if (kind === 'name' && !isRareName(parsedQuery, wordIndexes)) return noRanking
   const query = buildQuery(question, parsedQuery, message)
-  const asksOfItself = isScanned && kind !== 'name'
-  const wantedKind = asksOfItself ? questionKind(text) : undefined
+  const wantedKind = asksOfItself(question, message) ? questionKind(text) : undefined
   if (wantedKind === 'self' && !options.everyRow) {
-    const others = options.floor ? [] : yield* rankRows(ranges, query, options)
-    const ranking = yield* personRows(ranges, options, query, others.filter(isRelated))
-    return { ...none, ranking }
+    const matches = options.floor ? [] : yield* rankRows(ranges, query, options)
+    const ranking = yield* personRows(ranges, options, query, matches.filter(isRelated))
+    return { ...noRanking, ranking }
   }
-  // Some of several sentences in one question only introduce the subject.
-  const isWeighed =
-    options.floor && (kind === 'asking' || (isAlone && splitSentences(text).length === 1))
-  const evidenceOf = isWeighed ? createEvidence(query) : undefined
-  const found = yield* rankRows(ranges, query, options)
+  const evidenceOf = needsEvidence(question, message) ? createEvidence(query) : undefined
+  const matches = yield* rankRows(ranges, query, options)
+  const { rows, ...result } = options.floor
+    ? rankForPrompt(question, query, { matches, evidenceOf }, message)
+    : { ...noRanking, rows: yield* rankForSearch(query, matches, message) }
   const weight = kind === 'statement' && !asks ? 1 : tuned.parts[kind]
   const toRanked = (row: ScoredRow): RankedRow => ({
     ...row,
-    strength: relevanceStrength(row, query) * (kind === 'asking' ? 1 : weight),
-    weigh: () => (isAlone ? evidenceOf?.(row) : undefined),
-    vector: question.vector,
+    strength: relevanceStrength(row, query) * weight,
+    evidence: () => (isAlone ? evidenceOf?.(row) : undefined),
+    vector,
   })
-  if (!options.floor) {
-    const all = asksSmallWords(parsedQuery)
-      ? yield* smallWordsFirst(ranges, query, found, options)
-      : found
-    const related = all.filter(row => options.everyRow === true || isRelated(row))
-    return { ...none, ranking: { rows: rankByKind(related, wantedKind), weight, toRanked } }
-  }
-  const names = asksOfItself ? namedSubjects(text) : []
+  return { ...result, ranking: { rows: rankByKind(rows, wantedKind), weight, toRanked } }
+}
+
+/** Whether a part is compared with all rows and is more than a name. */
+const asksOfItself = (question: EmbeddedQuestion, { scanned }: MessageSearch): boolean =>
+  question.kind !== 'name' && scanned.includes(question)
+
+/** Some of several sentences in one question only introduce the subject. */
+const needsEvidence = ({ text, kind }: EmbeddedQuestion, { options, isAlone }: MessageSearch) =>
+  options.floor && (kind === 'asking' || (isAlone && splitSentences(text).length === 1))
+
+/** Chooses without the floor: all that is related. */
+function* rankForSearch(
+  query: RankingQuery,
+  matches: readonly ScoredRow[],
+  { ranges, options }: MessageSearch,
+): Steps<readonly ScoredRow[]> {
+  const rows = asksSmallWords(query.parsedQuery)
+    ? yield* smallWordsFirst(ranges, query, matches, options)
+    : matches
+  return rows.filter(row => options.everyRow === true || isRelated(row))
+}
+
+/** Chooses with the floor: what is relevant, likely to answer, and of the time that is named. */
+function rankForPrompt(
+  question: EmbeddedQuestion,
+  query: RankingQuery,
+  found: { matches: readonly ScoredRow[]; evidenceOf: AnswerEvidence | undefined },
+  message: MessageSearch,
+): Omit<QuestionResult, 'ranking'> & { rows: readonly ScoredRow[] } {
+  const { matches, evidenceOf } = found
+  const { ranges, options, asks } = message
+  const { text, parsedQuery } = query
+  const names = asksOfItself(question, message) ? namedSubjects(text) : []
   const isNamed = asksOfNames(text, names, parsedQuery) ? rowsThatName(names) : undefined
-  const floor = floorOf(text, kind, asks)
-  const relevant = filterRelevant(found, query, { floor, evidenceOf, isNamed })
+  const floor = floorOf(text, question.kind, asks)
+  const relevant = filterRelevant(matches, query, { floor, evidenceOf, isNamed })
   const isTimeEmpty = isNamedTimeEmpty(ranges, parsedQuery, options.now)
   const rows = isTimeEmpty ? keepClearMatches(relevant, query, ranges) : relevant
-  return {
-    parsedQuery,
-    ranking: { rows: rankByKind(rows, wantedKind), weight, toRanked },
-    isTimeEmpty,
-    hasClearMatch: hasClearMatch(found, query, options),
-  }
+  return { parsedQuery, rows, isTimeEmpty, hasClearMatch: hasClearMatch(matches, query, options) }
 }
 
 function buildQuery(
@@ -205,10 +225,10 @@ function hasClearMatch(
   { text, weights }: RankingQuery,
   { minScore = 0 }: SearchOptions,
 ): boolean {
-  const lost = isAsking(text) ? 0 : weights.question
+  const questionLoss = isAsking(text) ? 0 : weights.question
   const scoreMin = Math.max(minScore, clearScore)
   return rows.some(({ relevance, ownShare, signals }) => {
-    const searched = relevance / (1 - lost * signals.question)
-    return !isContext(signals) && scoreOf({ relevance: searched, ownShare }) >= scoreMin
+    const searchRelevance = relevance / (1 - questionLoss * signals.question)
+    return !isContext(signals) && scoreOf({ relevance: searchRelevance, ownShare }) >= scoreMin
   })
 }

@@ -124,16 +124,16 @@ function* rankRanges(
   return yield* toHits(chosen.map(toRankedRow), message)
 }
 
-/** Fuses the rankings of all parts. What has less than the lowest score is left out; what is superseded stands lower. */
+/** Fuses the rankings of all parts. Rows below the lowest score are left out; superseded rows stand lower. */
 function orderRows(
   results: readonly QuestionResult[],
   ranges: readonly SearchRange[],
   questions: readonly EmbeddedQuestion[],
-  { query, minScore = 0, everyRow, floor, onAbstain }: SearchOptions,
+  { wholeText, minScore = 0, everyRow, floor, onAbstain }: SearchOptions,
 ): readonly FusedRow[] {
   const rankings = results.flatMap(({ ranking }) => ranking ?? [])
   const fused = fuseRankings(rankings, ranges, questions.length === 1)
-  const ranked = query === undefined ? fused : sameTextFirst(fused, query)
+  const ranked = wholeText === undefined ? fused : sameTextFirst(fused, wholeText)
   const eligible =
     minScore > 0
       ? ranked.filter(row => !isContext(row.scored.signals) && scoreOf(row) >= minScore)
@@ -141,9 +141,9 @@ function orderRows(
   if (results.some(({ isTimeEmpty }) => isTimeEmpty)) onAbstain?.('nothing_then')
   else if (eligible.length === 0 && results.some(({ hasClearMatch }) => hasClearMatch))
     onAbstain?.('no_answer')
-  const [asked] = questions
-  if (!asked || everyRow) return eligible
-  return markSuperseded(eligible, asked.text, results[0]!.parsedQuery, { floor })
+  const [mainQuestion] = questions
+  if (!mainQuestion || everyRow) return eligible
+  return markSuperseded(eligible, mainQuestion.text, results[0]!.parsedQuery, { floor })
 }
 
 const toRankedRow = (row: FusedRow): RankedRow => {

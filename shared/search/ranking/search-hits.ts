@@ -43,32 +43,33 @@ export function* toHits(
   const scores = scoreRows(chosen)
   const copies = floor || everyRow ? [] : yield* copiesOfRows(chosen)
   const hits = chosen.map(
-    ({ range, row, relevance, strength, weigh, signals, newest }, i): SearchHit => ({
+    ({ range, row, relevance, strength, evidence, signals, newest }, i): SearchHit => ({
       memory: range.tierIndex.memory(row),
       score: scores[i]!,
       similarity: cosines[i],
       relevance,
       strength,
-      evidence: isCertain ? weigh?.() : undefined,
+      evidence: isCertain ? evidence?.() : undefined,
       signals,
       copies: copies[i] ?? 1,
       indexNumber: range.indexNumber,
       supersededBy: newest?.range.tierIndex.memory(newest.row).id,
     }),
   )
-  const superseded = Map.groupBy(hits, hit => hit.supersededBy)
-  const told = superseded.size < 2 ? hits : hits.map(hit => withSuperseded(hit, superseded))
-  return floor ? told : told.sort((one, other) => other.score - one.score)
+  const olderByNewest = Map.groupBy(hits, hit => hit.supersededBy)
+  const linkedHits =
+    olderByNewest.size < 2 ? hits : hits.map(hit => withSuperseded(hit, olderByNewest))
+  return floor ? linkedHits : linkedHits.sort((one, other) => other.score - one.score)
 }
 
-const isCertainAnswer = ({ weigh }: RankedRow): boolean =>
-  (weigh?.() ?? -1) >= tuned.evidence.certain
+const isCertainAnswer = ({ evidence }: RankedRow): boolean =>
+  (evidence?.() ?? -1) >= tuned.evidence.certain
 
 function withSuperseded(
   hit: SearchHit,
-  superseded: ReadonlyMap<string | undefined, readonly SearchHit[]>,
+  olderByNewest: ReadonlyMap<string | undefined, readonly SearchHit[]>,
 ): SearchHit {
-  const older = superseded.get(hit.memory.id)
+  const older = olderByNewest.get(hit.memory.id)
   return older ? { ...hit, supersedes: older.map(({ memory }) => memory.id) } : hit
 }
 
@@ -81,13 +82,13 @@ function rescore(
   calibrationOf: (vector: Float32Array) => Calibration,
 ): (number | undefined)[] {
   const cosineOf = new Map<RankedRow, number>()
-  for (const [vector, ofQuestion] of Map.groupBy(chosen, row => row.vector)) {
+  for (const [vector, rowsOfQuestion] of Map.groupBy(chosen, row => row.vector)) {
     if (!vector) continue
     const calibration = calibrationOf(vector)
-    for (const [{ tierIndex }, found] of Map.groupBy(ofQuestion, ({ range }) => range)) {
-      const rows = found.map(({ row }) => row)
-      const cosines = tierIndex.cosines(vector, rows)
-      for (const [i, row] of found.entries()) {
+    for (const [{ tierIndex }, rowsOfRange] of Map.groupBy(rowsOfQuestion, ({ range }) => range)) {
+      const positions = rowsOfRange.map(({ row }) => row)
+      const cosines = tierIndex.cosines(vector, positions)
+      for (const [i, row] of rowsOfRange.entries()) {
         row.signals.similarity = scoreFromCosine(cosines[i]!, calibration)
         cosineOf.set(row, cosines[i]!)
       }

@@ -23,6 +23,91 @@ const article = new RegExp(`^(?:${alternativesOf('articles')})$`, 'u')
 /** Words that say that something ended ("no longer", "quit"): the older text need not have them. */
 const endingTerms: ReadonlySet<string> = new Set(wordsOf('endingWords').flatMap(termsOf))
 
+const asksPast = patternOf('asksPast')
+
+/**
+ * Marks what is superseded among the best rows. The newest of statements about one thing takes the place of the best of
+ * them, or the oldest where the question asks what was before. A question that names a time is answered by that time.
+ *
+ * @param text of the question
+ */
+export function markSuperseded(
+  bestRows: readonly FusedRow[],
+  text: string,
+  parsedQuery: ParsedQuery,
+  { floor }: { floor: boolean },
+): readonly FusedRow[] {
+  const rows = putPersonAboveClaims(bestRows, text, parsedQuery)
+  const isAsked: IsAsked = term => parsedQuery.terms.some(one => one.term === term)
+  const superseded = findSuperseded(rows, isAsked)
+  if (superseded.size === 0) return rows
+  const { times, order } = parsedQuery
+  const marked = rows.map((row, position) => {
+    const newest = rows[superseded.get(position)!]
+    return newest ? { ...row, newest } : row
+  })
+  const sorted = [...marked]
+  if (times.length > 0) return sorted
+  const isPast = order === 'first' || asksPast.test(foldText(text))
+  const groups = Map.groupBy(superseded, ([, newest]) => newest)
+  for (const [newest, older] of groups) {
+    // The group keeps its places. They are filled by time, and each place keeps the relevance and score that it had.
+    const places = [newest, ...older.map(([position]) => position)].sort((a, b) => a - b)
+    // A text that is the query itself stays first.
+    if (places.some(place => rows[place]!.relevance === Infinity)) continue
+    const byTime = places.toSorted((a, b) => (isPast ? 1 : -1) * (rows[a]!.at - rows[b]!.at))
+    // Blocks are chosen in the order of relevance, searches are in that of the score.
+    const byScore = (a: number, b: number): number => scoreOf(rows[b]!) - scoreOf(rows[a]!)
+    const valuePlaces = floor ? places : places.toSorted(byScore)
+    for (const [i, place] of places.entries()) {
+      const { relevance, ownShare } = rows[valuePlaces[i]!]!
+      sorted[place] = { ...marked[byTime[i]!]!, relevance, ownShare }
+    }
+  }
+  return sorted
+}
+
+/**
+ * Puts what a person said above what a model or a program claims: where a claim stands above a row of a person that
+ * has its words of the question too, the two exchange places and scores. The answers of models are claims where the
+ * question is about the person and not about what the model said.
+ */
+function putPersonAboveClaims(rows: readonly FusedRow[], text: string, parsedQuery: ParsedQuery) {
+  const isAboutPerson = isPersonal(text)
+  const isClaim = ({ range: { tierIndex }, row }: FusedRow): boolean =>
+    tierIndex.isSaidByProgram(row) ||
+    (isAboutPerson &&
+      tierIndex.role(row) === 'assistant' &&
+      tierIndex.speaker(row) === undefined &&
+      parsedQuery.role !== 'assistant')
+  const isOfPerson = (row: FusedRow): boolean =>
+    !isClaim(row) && isComparable(row) && row.relevance !== Infinity
+  const questionWordsByRow = new Map<FusedRow['scored'], Set<string>>()
+  const questionWordsOf = ({ range, row, scored }: FusedRow): Set<string> => {
+    const knownWords = questionWordsByRow.get(scored)
+    if (knownWords) return knownWords
+    const terms = new Set(termsOf(range.tierIndex.text(row)))
+    const words = new Set(parsedQuery.terms.flatMap(({ term }) => (terms.has(term) ? [term] : [])))
+    questionWordsByRow.set(scored, words)
+    return words
+  }
+  const sorted = [...rows]
+  for (let place = 0; place < Math.min(comparedMax, rows.length); place++) {
+    const claim = sorted[place]!
+    if (!isClaim(claim) || isContext(claim.scored.signals) || claim.relevance === Infinity) continue
+    const words = questionWordsOf(claim)
+    const below = sorted.findIndex(
+      (row, at) =>
+        at > place && at < comparedMax && isOfPerson(row) && words.isSubsetOf(questionWordsOf(row)),
+    )
+    if (words.size === 0 || below < 0) continue
+    const personRow = sorted[below]!
+    sorted[place] = { ...personRow, relevance: claim.relevance, ownShare: claim.ownShare }
+    sorted[below] = { ...claim, relevance: personRow.relevance, ownShare: personRow.ownShare }
+  }
+  return sorted
+}
+
 /** Whether a question has a term. */
 type IsAsked = (term: string) => boolean
 
@@ -46,7 +131,9 @@ type Compared = {
 /**
  * Finds, among the best rows of a question, statements about one thing of which a later one has another value: by the
  * kinds and subjects of a profile ("I live in Berlin", "I moved to Lisbon"), and by their shape: two texts with the same
- * words of the question that differ in one run of at most eight words. Statements of one time supersede nothing.
+ * words of the question that differ in one run. None supersedes one
+ * - of the same time, or of a person where it is a program's;
+ * - by their shape: with a run of over eight words, or with more words in common behind the run than before it.
  *
  * @returns the positions of superseded rows, each with the position of the newest
  */
@@ -57,13 +144,13 @@ function findSuperseded(rows: readonly FusedRow[], isAsked: IsAsked): ReadonlyMa
   const superseded = new Map<number, number>()
   if (compared.length < 2) return superseded
   compared.sort((one, other) => other.at - one.at)
-  const known = replacedByProfile(compared)
+  const replacedBy = replacedByProfile(compared)
   for (const [i, newer] of compared.entries()) {
     for (const older of compared.slice(i + 1)) {
       if (older.at === newer.at || superseded.has(older.position)) continue
       if (newer.isProgram && !older.isProgram) continue
       if (
-        known.get(older.position) === newer.position ||
+        replacedBy.get(older.position) === newer.position ||
         haveOneShape(newer, older, isAsked) ||
         endsOlder(newer, older)
       )
@@ -150,8 +237,8 @@ function endsOlder(newer: Compared, older: Compared): boolean {
     term =>
       !isMarkerTerm(term) && !isFunctionTerm(term) && !endingTerms.has(term) && !term.endsWith('*'),
   )
-  const known = new Set(termsOf(older.text))
-  return terms.length > 0 && terms.every(term => known.has(term))
+  const olderTerms = new Set(termsOf(older.text))
+  return terms.length > 0 && terms.every(term => olderTerms.has(term))
 }
 
 /** The positions of statements that a profile of the rows has replaced, each with the position of the one that did. */
@@ -176,86 +263,4 @@ function statementsOf(text: string): readonly Statement[] {
   const statements = statementsByText.get(text) ?? statementsAndNotes(text)
   statementsByText.set(text, statements)
   return statements
-}
-
-const asksPast = patternOf('asksPast')
-
-/**
- * Puts what a person said above what a model or a program claims: where a claim stands above a row of a person that
- * has its words of the question too, the two exchange places and scores. The answers of models are claims where the
- * question is about the person and not about what the model said.
- */
-function putOwnAbove(rows: readonly FusedRow[], text: string, asked: ParsedQuery) {
-  const isAboutPerson = isPersonal(text)
-  const isClaim = ({ range: { tierIndex }, row }: FusedRow): boolean =>
-    tierIndex.isSaidByProgram(row) ||
-    (isAboutPerson &&
-      tierIndex.role(row) === 'assistant' &&
-      tierIndex.speaker(row) === undefined &&
-      asked.role !== 'assistant')
-  const isOwn = (row: FusedRow): boolean =>
-    !isClaim(row) && isComparable(row) && row.relevance !== Infinity
-  const known = new Map<FusedRow['scored'], Set<string>>()
-  const askedWordsOf = ({ range, row, scored }: FusedRow): Set<string> => {
-    const words = known.get(scored)
-    if (words) return words
-    const terms = new Set(termsOf(range.tierIndex.text(row)))
-    const found = new Set(asked.terms.flatMap(({ term }) => (terms.has(term) ? [term] : [])))
-    known.set(scored, found)
-    return found
-  }
-  const sorted = [...rows]
-  for (let place = 0; place < Math.min(comparedMax, rows.length); place++) {
-    const claim = sorted[place]!
-    if (!isClaim(claim) || isContext(claim.scored.signals) || claim.relevance === Infinity) continue
-    const words = askedWordsOf(claim)
-    const below = sorted.findIndex(
-      (row, at) =>
-        at > place && at < comparedMax && isOwn(row) && words.isSubsetOf(askedWordsOf(row)),
-    )
-    if (words.size === 0 || below < 0) continue
-    const own = sorted[below]!
-    sorted[place] = { ...own, relevance: claim.relevance, ownShare: claim.ownShare }
-    sorted[below] = { ...claim, relevance: own.relevance, ownShare: own.ownShare }
-  }
-  return sorted
-}
-
-/**
- * Marks what is superseded among the best rows. The newest of statements about one thing takes the place of the best of
- * them, or the oldest where the question asks what was before. A question that names a time is answered by that time.
- *
- * @param text of the question
- */
-export function markSuperseded(
-  found: readonly FusedRow[],
-  text: string,
-  asked: ParsedQuery,
-  { floor }: { floor: boolean },
-): readonly FusedRow[] {
-  const rows = putOwnAbove(found, text, asked)
-  const superseded = findSuperseded(rows, term => asked.terms.some(one => one.term === term))
-  if (superseded.size === 0) return rows
-  const { times, order } = asked
-  const marked = rows.map((row, position) => {
-    const newest = rows[superseded.get(position)!]
-    return newest ? { ...row, newest } : row
-  })
-  const sorted = [...marked]
-  if (times.length > 0) return sorted
-  const isPast = order === 'first' || asksPast.test(foldText(text))
-  const groups = Map.groupBy(superseded, ([, newest]) => newest)
-  for (const [newest, older] of groups) {
-    const places = [newest, ...older.map(([position]) => position)].sort((a, b) => a - b)
-    // A text that is the query itself stays first.
-    if (places.some(place => rows[place]!.relevance === Infinity)) continue
-    const byTime = places.toSorted((a, b) => (isPast ? 1 : -1) * (rows[a]!.at - rows[b]!.at))
-    // Blocks are chosen in the order of relevance, searches are in that of the score.
-    const worths = floor ? places : places.toSorted((a, b) => scoreOf(rows[b]!) - scoreOf(rows[a]!))
-    for (const [i, place] of places.entries()) {
-      const { relevance, ownShare } = rows[worths[i]!]!
-      sorted[place] = { ...marked[byTime[i]!]!, relevance, ownShare }
-    }
-  }
-  return sorted
 }

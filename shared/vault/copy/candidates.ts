@@ -87,7 +87,7 @@ export async function graftCandidates(
         limit: Infinity,
         floor: false,
         everyRow: true,
-        query: question.text,
+        wholeText: question.text,
         tiers: [1],
         condition,
         calibration,

@@ -118,7 +118,7 @@ async function openPart(
     floor: false,
     // What is known of the person who asks is found by its time.
     everyRow: questionKind(query) !== 'self',
-    query,
+    wholeText: query,
     calibration: embedder.calibration,
     tiers,
     ...(importance !== undefined && { importance }),

@@ -155,7 +155,7 @@ async function rankIn(
     limit: question.limit,
     floor: question.relevantOnly,
     minScore: question.minScore,
-    ...(!question.relevantOnly && { query: question.text }),
+    ...(!question.relevantOnly && { wholeText: question.text }),
     excludeTexts: question.excludedTexts,
     calibration: embedder.calibration,
     onAbstain: question.onAbstain,

@@ -67,7 +67,7 @@ t.test('finds by other words, by exact words and by misspelt ones', async t => {
 t.test('rows are in the order of their scores, and 1 is the same text', async t => {
   const text = 'My cat is called Ada'
   const index = indexOf([...smallTalk, text, 'My cat is called Ada Lovelace, after the countess'])
-  const found = ask(index, text, { query: text })
+  const found = ask(index, text, { wholeText: text })
   t.equal(found[0]?.memory.text, text)
   t.equal(found[0]?.score, 1)
   t.ok(found[0]!.similarity! > 0.99)
