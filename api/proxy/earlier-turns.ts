@@ -78,40 +78,40 @@ export async function recallEarlierTurns(
   const last = earlierTurns.at(-1)
   const previous = isToolContinuation ? undefined : last
   const isKept = (turn: EarlierTurn): boolean => turn.isKept || (keepsLast && turn === last)
-  const asked = earlierTurns.filter(turn => isKept(turn) || turn === previous)
-  if (asked.length === 0) return noEarlierBlocks
+  const turnsToFind = earlierTurns.filter(turn => isKept(turn) || turn === previous)
+  if (turnsToFind.length === 0) return noEarlierBlocks
   const find = async (turn: EarlierTurn): Promise<FoundTurn | undefined> => {
     const stored = await backend.recalledTurns.find(keyOf(turn))
     if (!stored?.digest || !isKept(turn)) return stored && { turn, stored }
     return { turn, stored, rebuilt: await rebuildBlock(backend, caller, stored, partition) }
   }
-  const found = (await Promise.all(asked.map(find))).flatMap(one => one ?? [])
-  const rebuilt = found.flatMap(({ turn, stored, rebuilt: now }) =>
+  const foundTurns = (await Promise.all(turnsToFind.map(find))).flatMap(one => one ?? [])
+  const rebuiltTurns = foundTurns.flatMap(({ turn, stored, rebuilt: now }) =>
     now ? [{ turn, stored, ...now }] : [],
   )
-  const blocks = rebuilt.map(({ turn, prepared, stored: { place } }) => ({
+  const blocks = rebuiltTurns.map(({ turn, prepared, stored: { blockIndex } }) => ({
     turn,
-    context: prepared.context === null ? '' : inPlace(prepared.context, place),
-    blockIndex: place,
+    context: prepared.context === null ? '' : inPlace(prepared.context, blockIndex),
+    blockIndex,
     prepared,
   }))
   // What is left of a block is its block from now on.
-  const saves = rebuilt
+  const saves = rebuiltTurns
     .filter(({ isWhole, stored }) => !isWhole || stored.isAging)
     .map(({ turn, recalled, stored: { isPartial } }) =>
       saveTurn(backend, caller, keyOf(turn), { ...recalled, isPartial }),
     )
   // Every call that may read memory leaves its turn behind: one without it was sent by other means.
-  const before = found.find(({ turn }) => turn === previous)
-  const isUnknown = previous && (!before || before.stored.isPartial)
+  const previousFound = foundTurns.find(({ turn }) => turn === previous)
+  const isPreviousUnknown = previous && (!previousFound || previousFound.stored.isPartial)
   const isLost = ({ turn, stored, rebuilt: now }: FoundTurn): boolean =>
-    stored.digest !== null && (isKept(turn) ? !now?.isWhole : !turn.isBlockLast(stored.place))
+    stored.digest !== null && (isKept(turn) ? !now?.isWhole : !turn.isBlockLast(stored.blockIndex))
   return {
     blocks: blocks.filter(({ context }) => context !== ''),
-    ids: new Set(rebuilt.flatMap(({ prepared }) => prepared.ids)),
-    tags: rebuilt.flatMap(({ prepared }) => prepared.tags),
-    tokens: rebuilt.reduce((sum, { prepared }) => sum + prepared.contextTokens, 0),
-    lost: isUnknown ? earlierTurns[0] : found.find(isLost)?.turn,
+    ids: new Set(rebuiltTurns.flatMap(({ prepared }) => prepared.ids)),
+    tags: rebuiltTurns.flatMap(({ prepared }) => prepared.tags),
+    tokens: rebuiltTurns.reduce((sum, { prepared }) => sum + prepared.contextTokens, 0),
+    lost: isPreviousUnknown ? earlierTurns[0] : foundTurns.find(isLost)?.turn,
     persisted: Promise.all(saves).then(() => {}),
   }
 }
@@ -131,13 +131,13 @@ type RebuiltBlock = {
 /** What is saved of a turn; without a block, of one that goes on without. */
 export const toRecalledTurn = (
   at: number,
-  place: number,
+  blockIndex: number,
   block?: Pick<PreparedContext, 'ids' | 'lines' | 'context'>,
 ): RecalledTurn => ({
   memories: block?.ids ?? null,
   lines: block?.lines ?? [],
   at,
-  place,
+  blockIndex,
   digest: block?.context == null ? null : digestOf(block.context),
   isPartial: false,
 })
@@ -150,16 +150,16 @@ const digestOf = (context: string): Buffer =>
 export async function rebuildBlock(
   backend: BlockBackend,
   caller: Caller,
-  { memories, lines, at, place, digest }: StoredTurn,
+  { memories, lines, at, blockIndex, digest }: StoredTurn,
   partition: Partition,
 ): Promise<RebuiltBlock> {
   const ids = memories ?? []
   const isAbsence = ids.length === 0 && digest !== null
-  const before = { ids, lines, at, isAbsence }
-  const prepared = await rebuildContext(backend, caller, before, partition)
-  const recalled = toRecalledTurn(prepared.at, place, prepared)
-  const now = recalled.digest
-  const isWhole = digest === null ? now === null : now?.equals(digest) === true
+  const storedBlock = { ids, lines, at, isAbsence }
+  const prepared = await rebuildContext(backend, caller, storedBlock, partition)
+  const recalled = toRecalledTurn(prepared.at, blockIndex, prepared)
+  const digestNow = recalled.digest
+  const isWhole = digest === null ? digestNow === null : digestNow?.equals(digest) === true
   return { prepared, isWhole, recalled }
 }
 

@@ -109,6 +109,13 @@ type RecallBackend = Pick<Backend, 'config' | 'embedders' | 'storeBreaker' | 'no
  * byte and in the same place, or none if that had none. So the provider's cache of the turn stays valid. Blocks of
  * earlier turns stay where they were, where much follows them. Memories stored since then appear from the next turn
  * on; memories deleted since then leave the blocks at once.
+ *
+ * | The call | What it does |
+ * |---|---|
+ * | first of its turn | recalls while the blocks of earlier turns are looked up |
+ * | continuation with a stored recall | has that block again: see `recallAgain` |
+ * | continuation without one | recalls; its turn is lost |
+ * | aside | has the blocks of earlier turns, and that of the turn under way where it has one |
  */
 export async function recallForCall(
   backend: RecallBackend,
@@ -132,27 +139,28 @@ export async function recallForCall(
       persisted: nothingToSave,
     }
   const recall = beginRecall(backend, caller, request, use, turn)
-  const finding = findBlocks(recall)
+  const blocksSearch = findBlocks(recall)
   // At the same time: only a turn that goes on may have a block already.
   const isFirstCall = !aside && !turn.isToolContinuation
-  const first = isFirstCall ? findContextOfTurn(recall) : undefined
-  const blocks = await finding
+  const contextSearch = isFirstCall ? findContextOfTurn(recall) : undefined
+  const blocks = await blocksSearch
   if (blocks.stored) {
-    const again = await recallAgain(recall, blocks, blocks.stored)
-    return aside ? { ...again, status: 'aside' } : again
+    const repeatedRecall = await recallAgain(recall, blocks, blocks.stored)
+    return aside ? { ...repeatedRecall, status: 'aside' } : repeatedRecall
   }
-  const { earlier, isUnknown } = blocks
+  const { earlier, isEarlierMissing } = blocks
   if (aside) return withEarlier({ status: 'aside', block: null }, earlier, { save: nothingToSave })
 
-  const found = await (first ?? findContextOfTurn(recall))
-  const prepared = found && (await recall.orUndefined(render(backend, caller, found, earlier.ids)))
+  const context = await (contextSearch ?? findContextOfTurn(recall))
+  const rendering = context && render(backend, caller, context, earlier.ids)
+  const prepared = rendering && (await recall.orUndefined(rendering))
   const { blockIndex } = turn
   const recalled = prepared
     ? toRecalledTurn(prepared.at, blockIndex, prepared)
     : toRecalledTurn(backend.now(), blockIndex)
   return withEarlier(toTurnRecall(prepared, { blockIndex, isNew: true }), earlier, {
     lost: turn.isToolContinuation ? turn : undefined,
-    save: recall.save(turn, { ...recalled, isPartial: isUnknown }),
+    save: recall.save(turn, { ...recalled, isPartial: isEarlierMissing }),
   })
 }
 
@@ -172,8 +180,8 @@ export function dropBlocks(
   const hadBlock = block !== null && block.context !== null
   if (hadBlock && userTurn) dropped.push({ turn: userTurn, blockIndex: block.blockIndex })
   const keyOf = turnKeys(caller, use)
-  const save = ({ turn, blockIndex: place }: (typeof dropped)[number]): Promise<void> =>
-    saveTurn(backend, caller, keyOf(turn), toRecalledTurn(backend.now(), place))
+  const save = ({ turn, blockIndex }: (typeof dropped)[number]): Promise<void> =>
+    saveTurn(backend, caller, keyOf(turn), toRecalledTurn(backend.now(), blockIndex))
   const lostEarlier = earlierTurns.find(turn => turn === lost || turn === earlier[0]?.turn)
   const isOwnLost = hadBlock && userTurn?.isToolContinuation
   return {
@@ -252,7 +260,7 @@ function turnKeys(
 type FoundBlocks = {
   earlier: EarlierBlocks
   /** The blocks of earlier turns could not be looked up in time: they are missing in the prompt. */
-  isUnknown: boolean
+  isEarlierMissing: boolean
   /** The turn's own recall, by one of its calls before. */
   stored: StoredTurn | undefined
 }
@@ -263,15 +271,15 @@ async function findBlocks(recall: Recall): Promise<FoundBlocks> {
   const { earlierTurns } = request
   // The words of an aside may belong to the turn under way, which had a block.
   const keepsLast = use.aside !== undefined
-  const asked = { earlierTurns, keyOf, isToolContinuation, keepsLast, partition }
+  const query = { earlierTurns, keyOf, isToolContinuation, keepsLast, partition }
   const mayBeStored = isToolContinuation || keepsLast
   const [earlier, stored] = await Promise.all([
-    orUndefined(recallEarlierTurns(backend, caller, asked)),
+    orUndefined(recallEarlierTurns(backend, caller, query)),
     mayBeStored ? orUndefined(backend.recalledTurns.find(keyOf(turn))) : undefined,
   ])
   return {
     earlier: earlier ?? { ...noEarlierBlocks, lost: earlierTurns[0] },
-    isUnknown: !earlier,
+    isEarlierMissing: !earlier,
     stored: stored ?? undefined,
   }
 }
@@ -288,7 +296,7 @@ async function findBlocks(recall: Recall): Promise<FoundBlocks> {
  */
 async function recallAgain(
   recall: Recall,
-  { earlier, isUnknown }: FoundBlocks,
+  { earlier, isEarlierMissing }: FoundBlocks,
   stored: StoredTurn,
 ): Promise<RecallResult> {
   const { backend, caller, turn, partition, orUndefined } = recall
@@ -297,17 +305,19 @@ async function recallAgain(
     ? await orUndefined(rebuildBlock(backend, caller, stored, partition))
     : undefined
   const isMissing = hasBlock && !rebuilt
-  const isPartial = isUnknown || isMissing
+  const isPartial = isEarlierMissing || isMissing
   const isChanged = isMissing || rebuilt?.isWhole === false
   const isToSave = isChanged || stored.isAging || isPartial !== stored.isPartial
   const lost = stored.isPartial
     ? firstTurn(recall)
     : (earlier.lost ?? (isChanged ? turn : undefined))
-  const own = toTurnRecall(rebuilt?.prepared, { blockIndex: stored.place, isNew: false })
+  const { blockIndex } = stored
+  const turnRecall = toTurnRecall(rebuilt?.prepared, { blockIndex, isNew: false })
   const save = isToSave
     ? recall.save(turn, { ...(rebuilt?.recalled ?? stored), isPartial })
     : nothingToSave
-  return withEarlier(own, { ...earlier, lost: undefined }, { lost, save })
+  // `lost` has chosen between them already.
+  return withEarlier(turnRecall, { ...earlier, lost: undefined }, { lost, save })
 }
 
 /** The first turn that may have had a block in a request before this one. */
@@ -325,7 +335,7 @@ async function findContextOfTurn({
 }: Recall): Promise<FoundContext | void> {
   const state = backend.embedders.breakerOf(space.model)?.state ?? 'closed'
   if (!space.ready || state !== 'closed') return undefined
-  const finding = findContext(backend, caller, {
+  const contextSearch = findContext(backend, caller, {
     messages: request.turns,
     ...partition,
     ...contextBounds,
@@ -335,7 +345,7 @@ async function findContextOfTurn({
     condition: filter,
     tellsAbsence,
   })
-  return orUndefined(finding)
+  return orUndefined(contextSearch)
 }
 
 /** A promise, so that a failure is one of a step. */

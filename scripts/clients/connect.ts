@@ -183,7 +183,7 @@ async function connect(run: Run): Promise<number> {
   const savedKey = readClientKey(keyPath, name)
   const usableKey = savedKey && isKeyFor(savedKey, service, rights) ? savedKey : undefined
   const changes = plan(run, vaultOf(run, usableKey?.key ?? `<a new key: ${client.name}>`, rights))
-  const pending = changes.filter(({ before, after }) => before !== after)
+  const pending = changes.filter(({ present, planned }) => present !== planned)
   for (const change of pending) print(`${formatDiff(change)}\n`)
   if (dryRun) return dryRunEnd(pending)
   const isNew = !usableKey || !(await isLive(run, usableKey))
@@ -192,7 +192,7 @@ async function connect(run: Run): Promise<number> {
     ? await orNothingWritten(mintClientKey(service, { name: client.name, rights }))
     : usableKey
   const vault = vaultOf(run, key.key, rights)
-  await write(run, vault, async () => {
+  await proveAndWrite(run, vault, async () => {
     if (isNew) await revokeClientKey(key)
   })
   if (isNew) {
@@ -200,7 +200,7 @@ async function connect(run: Run): Promise<number> {
     if (savedKey) await revokeClientKey(savedKey)
   }
   report(run, vault, plan(run, vault), isNew || pending.length > 0)
-  for (const proof of await proveAll(run, vault)) print(proof)
+  for (const proof of await proveWritten(run, vault)) print(proof)
   if (run.way === 'plugin') print(await proveByHook(run, vault))
   return 0
 }
@@ -232,17 +232,17 @@ const plan = ({ files }: Run, vault: Vault): Change[] => files(vault).map(planCo
 /** Whether the service knows a key that was made before. */
 const isLive = async (run: Run, { key, rights }: ClientKey): Promise<boolean> => {
   const vault = vaultOf(run, key, rights)
-  return await proveTexts(run, vault, plan(run, vault)).then(
+  return await provePlanned(run, vault, plan(run, vault)).then(
     () => true,
     () => false,
   )
 }
 
 /** Proves the key with what is to be written, then writes it. */
-async function write(run: Run, vault: Vault, takeBack: () => Promise<void>): Promise<void> {
+async function proveAndWrite(run: Run, vault: Vault, takeBack: () => Promise<void>): Promise<void> {
   const changes = plan(run, vault)
   try {
-    await proveTexts(run, vault, changes)
+    await provePlanned(run, vault, changes)
     for (const change of changes) applyChange(change)
   } catch (error) {
     await takeBack()
@@ -256,20 +256,22 @@ async function orNothingWritten<Result>(work: Promise<Result>): Promise<Result> 
   })
 }
 
-const proveTexts = (run: Run, vault: Vault, changes: Change[]): Promise<string[]> =>
+const provePlanned = (run: Run, vault: Vault, changes: Change[]): Promise<string[]> =>
   orNothingWritten(
     proveEach(
       run,
       vault,
-      changes.map(({ after }) => after ?? ''),
+      changes.map(({ planned }) => planned ?? ''),
     ),
   )
 
-const proveAll = (run: Run, vault: Vault): Promise<string[]> =>
+const proveWritten = (run: Run, vault: Vault): Promise<string[]> =>
   proveEach(
     run,
     vault,
-    plan(run, vault).map(({ path, after }) => (after === null ? '' : readFileSync(path, 'utf8'))),
+    plan(run, vault).map(({ path, planned }) =>
+      planned === null ? '' : readFileSync(path, 'utf8'),
+    ),
   )
 
 /** Calls the service with what stands in the texts of the files. */
@@ -320,14 +322,14 @@ async function undo(run: Run): Promise<number> {
     print(`${client.name} is not connected; nothing was changed.`)
     return 0
   }
-  const pending = changes.filter(({ before, after }) => before !== after)
+  const pending = changes.filter(({ present, planned }) => present !== planned)
   for (const change of pending) print(`${formatDiff(change)}\n`)
   if (dryRun) return dryRunEnd(pending)
   if (pending.length > 0 && !(await confirm(yes))) return 1
   if (client.hooks) await sendLeft(name)
   for (const change of changes) applyChange(change)
-  for (const { path, after, kept: settings = [] } of changes) {
-    print(after === null ? `Removed: ${path}` : `Restored: ${path}`)
+  for (const { path, planned, kept: settings = [] } of changes) {
+    print(planned === null ? `Removed: ${path}` : `Restored: ${path}`)
     if (settings.length > 0) print(`- ${settings.join(', ')}: as you have set it since`)
   }
   for (const fault of faults) process.stderr.write(`Left as it is: ${fault}\n`)

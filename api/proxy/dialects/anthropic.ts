@@ -1,6 +1,6 @@
 import { AnthropicMessagesBody } from '#api/contract/contract.ts'
 import { readParts, readShortText } from '#api/proxy/dialects/content.ts'
-import type { RequestPlaces } from '#api/proxy/dialects/places.ts'
+import type { RequestFormat } from '#api/proxy/dialects/request-format.ts'
 import {
   isObject,
   objectsIn,
@@ -21,7 +21,7 @@ import { kindAt } from '#shared/core/json-walk.ts'
  * `cache_control` of the body applies to its last part, which could be the block: it is moved to the
  * client's last part.
  */
-export const anthropicRequest: RequestPlaces = {
+export const anthropicRequest: RequestFormat = {
   bodyShape: AnthropicMessagesBody,
   messages: 'messages',
   content: 'content',

@@ -13,15 +13,15 @@ export type ContextBlock = {
 }
 
 /** What the block goes before or after: the message, the parts of its content, or the value in place of a list of these. */
-function elementsAround({ body, places }: RequestSource, message: RequestMessage): ContentPart[] {
+function elementsAround({ body, format }: RequestSource, message: RequestMessage): ContentPart[] {
   const { start, end, contentAt } = message
-  if (places.block.as === 'message') return [{ start, end, fields: {} }]
+  if (format.block.as === 'message') return [{ start, end, fields: {} }]
   const isList = contentAt === undefined || kindAt(body, contentAt) === 'array'
   return isList ? message.objectParts : message.parts
 }
 
-const isCached = ({ body, places }: RequestSource, { fields }: ContentPart): boolean =>
-  places.cacheControl !== undefined &&
+const isCached = ({ body, format }: RequestSource, { fields }: ContentPart): boolean =>
+  format.cacheControl !== undefined &&
   fields.cache_control !== undefined &&
   kindAt(body, fields.cache_control) === 'object'
 
@@ -37,15 +37,15 @@ export function findBlockIndex(
   message: RequestMessage,
   hasOuterCacheControl: boolean,
 ): number {
-  const { body, places } = source
+  const { body, format } = source
   if (hasOuterCacheControl) return elementsAround(source, message).length
   const parts = message.objectParts
   const cached = parts.findLastIndex(part => isCached(source, part)) + 1
-  if (places.block.as === 'message') return Math.min(cached, 1)
+  if (format.block.as === 'message') return Math.min(cached, 1)
   return Math.max(
     0,
     cached,
-    parts.findIndex(part => !places.isToolResult?.(body, part)),
+    parts.findIndex(part => !format.isToolResult?.(body, part)),
   )
 }
 
@@ -62,14 +62,14 @@ export function insertBlock(
   message: RequestMessage,
   { context, blockIndex, cacheControl }: ContextBlock,
 ): Insertion[] {
-  const { body, places } = source
-  const block = places.block.toJson(context)
+  const { body, format } = source
+  const block = format.block.toJson(context)
   const mark = cacheControl === undefined ? '' : `,"cache_control":${cacheControl}`
   const elements = elementsAround(source, message)
   const [next, last] = [elements[blockIndex], elements.at(-1)]
   if (!last) return []
-  const listAt = places.block.as === 'part' ? message.contentAt! : message.start
-  const wrapper = places.wrappers[kindAt(body, listAt)]
+  const listAt = format.block.as === 'part' ? message.contentAt! : message.start
+  const wrapper = format.wrappers[kindAt(body, listAt)]
   if (wrapper) {
     const [before, after] = wrapper
     const [first, end] = next ? [`${block},`, ''] : ['', `,${block}`]

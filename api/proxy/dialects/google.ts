@@ -1,5 +1,5 @@
 import { GeminiBody } from '#api/contract/contract.ts'
-import type { RequestPlaces } from '#api/proxy/dialects/places.ts'
+import type { RequestFormat } from '#api/proxy/dialects/request-format.ts'
 import {
   isObject,
   objectsIn,
@@ -16,7 +16,7 @@ import {
  * The context block is a part at the beginning of the last user content. A content without a role is the
  * user's. Google accepts one object in place of an array of contents or parts, and its examples use that.
  */
-export const googleRequest: RequestPlaces = {
+export const googleRequest: RequestFormat = {
   bodyShape: GeminiBody,
   messages: 'contents',
   content: 'parts',

@@ -3,14 +3,14 @@ import type { Dialect } from '#api/proxy/dialects/dialect.ts'
 import { googleReply, googleRequest } from '#api/proxy/dialects/google.ts'
 import { memberNames } from '#api/proxy/dialects/members.ts'
 import { openaiReply, openaiRequest } from '#api/proxy/dialects/openai.ts'
-import type { RequestPlaces } from '#api/proxy/dialects/places.ts'
+import type { RequestFormat } from '#api/proxy/dialects/request-format.ts'
 import { createReplyParser, type ReplyFormat } from '#api/proxy/dialects/reply.ts'
 import { parseSteps, type ProxyRequest } from '#api/proxy/dialects/request.ts'
 import { responsesReply, responsesRequest } from '#api/proxy/dialects/responses.ts'
 import { runAtOnce, runInSlices, type Steps } from '#shared/core/event-loop.ts'
 import type { ApiFormat } from '#shared/core/provider-registry.ts'
 
-function createDialect(apiFormat: ApiFormat, request: RequestPlaces, reply: ReplyFormat): Dialect {
+function createDialect(apiFormat: ApiFormat, request: RequestFormat, reply: ReplyFormat): Dialect {
   const names = memberNames(request)
   const parse = (body: Buffer): Steps<ProxyRequest> => parseSteps(body, request, names)
   return {

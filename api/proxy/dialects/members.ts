@@ -5,7 +5,7 @@ import {
   type RequestMessage,
   type RequestSource,
 } from '#api/proxy/dialects/messages.ts'
-import type { RequestPlaces } from '#api/proxy/dialects/places.ts'
+import type { RequestFormat } from '#api/proxy/dialects/request-format.ts'
 import { MemberRemovals, type Removals } from '#api/proxy/json/splice.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import type { Steps } from '#shared/core/event-loop.ts'
@@ -79,7 +79,7 @@ export type MemberNames = {
   match: NameMatcher<string>
 }
 
-export function memberNames({ bodyShape, messages }: RequestPlaces): MemberNames {
+export function memberNames({ bodyShape, messages }: RequestFormat): MemberNames {
   const properties = propertiesOf(String(bodyShape.schema.$ref).split('/').at(-1)!)
   const read = [...readNames, ...tokenLimits, ...generationConfigs, ...(messages ? [messages] : [])]
   // What is a switch elsewhere may be the provider's here.
@@ -98,7 +98,7 @@ export function* readMembers(
   start: number,
   { properties, switches: switchNames, match }: MemberNames,
 ): Steps<RequestMembers> {
-  const { body, places } = source
+  const { body, format } = source
   const spans = new Map<string, ByteSpan>()
   const removals: Removals = []
   const cuts = new MemberRemovals(removals)
@@ -109,13 +109,13 @@ export function* readMembers(
     const { nameEnd, valueAt: at } = member
     const field = match(body, name, nameEnd)
     let end: number
-    if (field !== undefined && switchNames.has(field) && isSwitch(body, field, at, places)) {
+    if (field !== undefined && switchNames.has(field) && isSwitch(body, field, at, format)) {
       end = valueEnd(body, at)
       cuts.remove(name, end)
       switches[field] = readTypedValue(body, { at, end })
     } else {
       const conversation =
-        field !== undefined && field === places.messages
+        field !== undefined && field === format.messages
           ? yield* readMessages(source, at)
           : undefined
       end = conversation?.end ?? valueEnd(body, at)
@@ -131,7 +131,7 @@ export function* readMembers(
   const typedFields = Object.fromEntries(
     typed.map(([name, span]) => [name, readTypedValue(body, span, 'anyOf' in properties[name]!)]),
   )
-  const checked = places.hasOddSwitches ? {} : checkSwitches(switches)
+  const checked = format.hasOddSwitches ? {} : checkSwitches(switches)
   return { spans, messages, removals, switches: checked, typedFields }
 }
 
@@ -140,7 +140,7 @@ function isSwitch(
   body: Buffer,
   name: string,
   at: number,
-  { hasOddSwitches }: RequestPlaces,
+  { hasOddSwitches }: RequestFormat,
 ): boolean {
   if (name === 'embeddings' && kindAt(body, at) !== 'string') return false
   if (!hasOddSwitches) return true

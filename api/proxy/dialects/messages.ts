@@ -9,7 +9,7 @@ import {
   readLongContent,
   type LongContentReading,
 } from '#api/proxy/dialects/long-content.ts'
-import type { RequestPlaces } from '#api/proxy/dialects/places.ts'
+import type { RequestFormat } from '#api/proxy/dialects/request-format.ts'
 import { MemberRemovals, type Removals } from '#api/proxy/json/splice.ts'
 import { refusal } from '#shared/core/refusal.ts'
 import type { Steps } from '#shared/core/event-loop.ts'
@@ -32,7 +32,7 @@ import {
 /** What the messages of a request have in common. */
 export type RequestSource = {
   readonly body: Buffer
-  readonly places: RequestPlaces
+  readonly format: RequestFormat
   /** Whether messages are stored as they were sent. */
   isVerbatim: boolean
 }
@@ -60,11 +60,11 @@ export class RequestMessage {
     this.#source = source
     this.start = start
     this.end = start
-    this.role = source.places.defaultRole
+    this.role = source.format.defaultRole
   }
 
   get isModels(): boolean {
-    return this.role === this.#source.places.modelRole
+    return this.role === this.#source.format.modelRole
   }
 
   get isSystem(): boolean {
@@ -96,12 +96,12 @@ export class RequestMessage {
 
   /** Whether it has content of the user or of a program of the user, and not only results of tools. */
   get isSentByUser(): boolean {
-    const { body, places } = this.#source
+    const { body, format } = this.#source
     const at = this.contentAt
-    if (this.role !== 'user' || places.block.as === 'message') return this.role === 'user'
+    if (this.role !== 'user' || format.block.as === 'message') return this.role === 'user'
     if (at !== undefined && kindAt(body, at) === 'string')
-      return places.wrappers.string !== undefined && body[at + 1] !== 0x22
-    return this.objectParts.some(part => !places.isToolResult?.(body, part))
+      return format.wrappers.string !== undefined && body[at + 1] !== 0x22
+    return this.objectParts.some(part => !format.isToolResult?.(body, part))
   }
 
   /** Whether it has content of the user, and not only marks of programs. */
@@ -131,16 +131,16 @@ export class RequestMessage {
 
   /** The parts of its content that are objects: all of them, in a content as its format has it. */
   get objectParts(): ContentPart[] {
-    const { body, places } = this.#source
+    const { body, format } = this.#source
     const at = this.contentAt
     const kind = at === undefined ? 'other' : kindAt(body, at)
-    if (kind !== 'array' && !places.wrappers[kind]) return []
+    if (kind !== 'array' && !format.wrappers[kind]) return []
     return this.parts.filter(({ start }) => kindAt(body, start) === 'object')
   }
 
   get hasToolResult(): boolean {
-    const { body, places } = this.#source
-    return this.objectParts.some(part => places.isToolResult?.(body, part))
+    const { body, format } = this.#source
+    return this.objectParts.some(part => format.isToolResult?.(body, part))
   }
 
   /**
@@ -148,8 +148,8 @@ export class RequestMessage {
    * model is a prefilled beginning of the reply, unless the format has paused replies.
    */
   get continuesTurn(): boolean {
-    const { body, places } = this.#source
-    if (this.isModels) return places.isPausedReply?.(body, this.contentAt) ?? false
+    const { body, format } = this.#source
+    if (this.isModels) return format.isPausedReply?.(body, this.contentAt) ?? false
     return !this.isSystem
   }
 
@@ -211,11 +211,11 @@ export function* readMessages(
   source: RequestSource,
   at: number,
 ): Steps<{ messages: RequestMessage[]; removals: Removals; end: number }> {
-  const { body, places } = source
+  const { body, format } = source
   const removals: Removals = []
   const kind = kindAt(body, at)
   if (kind !== 'array') {
-    const messages = kind === places.singleMessage ? [readMessage(source, at, 0, removals)] : []
+    const messages = kind === format.singleMessage ? [readMessage(source, at, 0, removals)] : []
     return { messages, removals, end: valueEnd(body, at) }
   }
   let messages: RequestMessage[] = []
@@ -247,7 +247,7 @@ function readMessage(
   index: number,
   removals: Removals,
 ): RequestMessage {
-  const { body, places } = source
+  const { body, format } = source
   const message = new RequestMessage(source, start)
   if (kindAt(body, start) === 'string') {
     message.role = 'user'
@@ -264,11 +264,11 @@ function readMessage(
     const end = valueEnd(body, valueAt)
     const field = matchMessageField(body, name, nameEnd)
     if (field === 'memory') {
-      message.memory = readMemoryFlag(body, valueAt, `${places.messages}/${index}/memory`)
+      message.memory = readMemoryFlag(body, valueAt, `${format.messages}/${index}/memory`)
       cuts.remove(name, end)
     } else {
       cuts.retain(name, end)
-      if (field === places.content) {
+      if (field === format.content) {
         message.contentAt = valueAt
         message.contentBytes = end - valueAt
       } else if (field === 'role') message.role = readShortText(body, valueAt, roleBytesMax)
@@ -279,8 +279,8 @@ function readMessage(
   }
   cuts.finish()
   message.end = name + 1
-  if (message.role === undefined && places.roleOfItem) {
-    message.role = places.roleOfItem(type)
+  if (message.role === undefined && format.roleOfItem) {
+    message.role = format.roleOfItem(type)
     // The content of reasoning is no part of the reply.
     message.contentAt = undefined
     message.contentBytes = 0

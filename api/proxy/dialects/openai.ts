@@ -1,5 +1,5 @@
 import { ChatBody } from '#api/contract/contract.ts'
-import type { RequestPlaces } from '#api/proxy/dialects/places.ts'
+import type { RequestFormat } from '#api/proxy/dialects/request-format.ts'
 import {
   cachedCount,
   isObject,
@@ -22,7 +22,7 @@ import {
  * It precedes the user's message, or follows it when parts of that have a `cache_control`, which
  * aggregators pass on to Anthropic.
  */
-export const openaiRequest: RequestPlaces = {
+export const openaiRequest: RequestFormat = {
   bodyShape: ChatBody,
   messages: 'messages',
   content: 'content',

@@ -9,7 +9,7 @@ import {
   type RequestMembers,
 } from '#api/proxy/dialects/members.ts'
 import type { RequestMessage, RequestSource } from '#api/proxy/dialects/messages.ts'
-import type { RequestPlaces } from '#api/proxy/dialects/places.ts'
+import type { RequestFormat } from '#api/proxy/dialects/request-format.ts'
 import {
   afterModel,
   Conversation,
@@ -51,19 +51,22 @@ type NamedInsertion = Insertion & Pick<RequestSplices['inserted'][number], 'what
 /** Reads a request: see `Dialect.parseRequest`. */
 export function* parseSteps(
   body: Buffer,
-  places: RequestPlaces,
+  format: RequestFormat,
   names: MemberNames,
 ): Steps<ProxyRequest> {
   const start = yield* validateSteps(body)
   if (kindAt(body, start) !== 'object') throw notJsonObject()
-  const source: RequestSource = { body, places, isVerbatim: false }
+  const source: RequestSource = { body, format, isVerbatim: false }
   return new ProxyRequest(source, yield* readMembers(source, start, names))
 }
 
 const systemNames = new Set(['system', 'systemInstruction', 'system_instruction', 'instructions'])
 const conversationNames = new Set(['previous_response_id', 'conversation'])
 
-/** A parsed model request; its bytes are kept and forwarded. Its texts are decoded at their first use. */
+/**
+ * A parsed model request; its bytes are kept and forwarded. Its texts are decoded at their first use. Order of the calls:
+ * `storeVerbatim` before any text is read, `readAhead` for a large body, then getters and `serialize`, `forgetTexts` last.
+ */
 export class ProxyRequest {
   /** The body's `model`; undefined where it is no string, and for google, whose model is in the path. */
   readonly model: string | undefined
@@ -196,8 +199,8 @@ export class ProxyRequest {
 
   /** A `model` that is a text, in formats that have it in the body. */
   get #modelSpan(): ByteSpan | undefined {
-    const { body, places } = this.#source
-    const model = places.hasModelInBody ? this.#members.spans.get('model') : undefined
+    const { body, format } = this.#source
+    const model = format.hasModelInBody ? this.#members.spans.get('model') : undefined
     return model && kindAt(body, model.at) === 'string' ? model : undefined
   }
 
@@ -209,9 +212,9 @@ export class ProxyRequest {
 
   /** The `cache_control` of the body, where it applies to the last part of the last message. */
   get #cacheControl(): ByteSpan | undefined {
-    const { body, places } = this.#source
+    const { body, format } = this.#source
     const span = this.#members.spans.get('cache_control')
-    if (places.cacheControl !== 'parts and body' || !span) return undefined
+    if (format.cacheControl !== 'parts and body' || !span) return undefined
     return kindAt(body, span.at) === 'object' ? span : undefined
   }
 

@@ -1,5 +1,5 @@
 import { ResponsesBody } from '#api/contract/contract.ts'
-import type { RequestPlaces } from '#api/proxy/dialects/places.ts'
+import type { RequestFormat } from '#api/proxy/dialects/request-format.ts'
 import {
   cachedCount,
   isObject,
@@ -19,7 +19,7 @@ import {
  * have a `cache_control`, as in chat completions. `input` as one text becomes a list of two items.
  * What a provider keeps of earlier calls (`previous_response_id`, `conversation`) is not rewritten.
  */
-export const responsesRequest: RequestPlaces = {
+export const responsesRequest: RequestFormat = {
   bodyShape: ResponsesBody,
   messages: 'input',
   content: 'content',

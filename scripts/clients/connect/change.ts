@@ -22,8 +22,10 @@ import { writePrivateFile } from '#scripts/private-file.ts'
 export type Change = {
   /** Links followed: the file itself is changed. */
   path: string
-  before: string | null
-  after: string | null
+  /** The file as it is now; `.before` beside it is as it was before the connection. */
+  present: string | null
+  /** The file as it will be. */
+  planned: string | null
   /** For a file that is connected afterwards: what stands in it without the connection. */
   original?: string | null
   /** For a file that is no longer connected: settings that the person has changed since, which stay. */
@@ -46,16 +48,16 @@ const writtenPath = (file: string): string => join(backupFolder(file), `${basena
  * @throws FormatError, with the file's name, for a file that cannot be changed safely
  */
 export const planConnect = (file: ConfigFile): Change =>
-  planFor(file, (path, before) => {
+  planFor(file, (path, present) => {
     const { written = file.settings } = file
-    if (written.length === 0) return planUndo(file) ?? { path, before, after: before }
-    const original = before === null ? null : disconnect(file, path, before).text
-    let after = original ?? ''
+    if (written.length === 0) return planUndo(file) ?? { path, present, planned: present }
+    const original = present === null ? null : disconnect(file, path, present).text
+    let planned = original ?? ''
     for (const { at, value } of written) {
-      const present = file.format.get(after, at)
-      after = file.format.set(after, at, typeof value === 'function' ? value(present) : value)
+      const former = file.format.get(planned, at)
+      planned = file.format.set(planned, at, typeof value === 'function' ? value(former) : value)
     }
-    return { path, before, after, original }
+    return { path, present, planned, original }
   })
 
 /**
@@ -63,16 +65,16 @@ export const planConnect = (file: ConfigFile): Change =>
  * @throws FormatError, with the file's name, for a file that cannot be read
  */
 export const planUndo = (file: ConfigFile): Change | undefined =>
-  planFor(file, (path, before) => {
+  planFor(file, (path, present) => {
     if (!existsSync(writtenPath(path))) return undefined
-    if (before === null) return { path, before, after: null }
-    const { text, kept } = disconnect(file, path, before)
-    return { path, before, after: text, kept }
+    if (present === null) return { path, present, planned: null }
+    const { text, kept } = disconnect(file, path, present)
+    return { path, present, planned: text, kept }
   })
 
 function planFor<Result>(
   { path: name }: ConfigFile,
-  plan: (path: string, before: string | null) => Result,
+  plan: (path: string, present: string | null) => Result,
 ): Result {
   const path = resolveLink(name)
   try {
@@ -111,18 +113,18 @@ function disconnect({ format, settings }: ConfigFile, path: string, text: string
   if (text === written) return { text: before, kept: [] }
   const orNoFile = (rest: string): string | null =>
     before === null && /^[\s{}]*$/.test(rest) ? null : rest
-  const without = takeOut(text, before ?? '', written)
-  if (without !== undefined) return { text: orNoFile(without), kept: [] }
+  const disconnected = takeOut(text, before ?? '', written)
+  if (disconnected !== undefined) return { text: orNoFile(disconnected), kept: [] }
   let rest = text
   const kept: string[] = []
-  for (const { at, without: ownPart } of settings.toReversed()) {
+  for (const { at, ownPartOf } of settings.toReversed()) {
     const [present, ours, original] = [text, written, before ?? ''].map(one => format.get(one, at))
     // It belongs to another way of memory, or the person took it out.
     if (present === undefined || isDeepStrictEqual(ours, original)) continue
-    const own = isDeepStrictEqual(present, ours) ? undefined : ownPart?.(present)
-    if (own !== undefined) rest = format.set(rest, at, own)
+    const ownPart = isDeepStrictEqual(present, ours) ? undefined : ownPartOf?.(present)
+    if (ownPart !== undefined) rest = format.set(rest, at, ownPart)
     // An object is an entry of ours by its name; another value that was changed is the person's.
-    else if (isDeepStrictEqual(present, ours) || ownPart || typeof present === 'object')
+    else if (isDeepStrictEqual(present, ours) || ownPartOf || typeof present === 'object')
       rest = format.putBack(rest, at, before ?? '')
     else kept.push(at.join('.'))
   }
@@ -135,21 +137,21 @@ function disconnect({ format, settings }: ConfigFile, path: string, text: string
  *
  * @throws FormatError when the file is no longer what the change was made of
  */
-export function applyChange({ path, before, after, original }: Change): void {
-  if (readText(path) !== before) {
+export function applyChange({ path, present, planned, original }: Change): void {
+  if (readText(path) !== present) {
     throw new FormatError(`${path}: it was changed meanwhile; run this again`)
   }
   const modeBefore = modeWithout(path)
   if (original !== undefined) {
     mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
-    writeBackup(path, original, after!, modeBefore)
+    writeBackup(path, original, planned!, modeBefore)
   }
   const mode = original === undefined ? modeBefore : modeBefore & 0o700
-  if (after === null) rmSync(path, { force: true })
-  else if (after === before) chmodSync(path, mode)
-  else writeWithMode(path, after, mode)
+  if (planned === null) rmSync(path, { force: true })
+  else if (planned === present) chmodSync(path, mode)
+  else writeWithMode(path, planned, mode)
   if (original === undefined) removeBackup(path)
-  if (after === null) removeOwnFolders(path)
+  if (planned === null) removeOwnFolders(path)
 }
 
 /** Removes the folders around a file that bear the name of this service, once they are empty. */

@@ -66,7 +66,7 @@ export type Setting = {
   at: Path
   value: Value | ((present: unknown) => Value)
   /** What is a person's own in a value that they have changed since; undefined where nothing is. */
-  without?: (present: unknown) => Value | undefined
+  ownPartOf?: (present: unknown) => Value | undefined
   /** The way of memory that it belongs to; the others add the tools of memory, and belong to all. */
   way?: Exclude<Way, 'tools'>
 }

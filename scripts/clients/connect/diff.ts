@@ -1,5 +1,5 @@
-/** The text of a file before and after a change; null is no file. */
-type Texts = { path: string; before: string | null; after: string | null }
+/** The text of a file as it is and as it will be; null is no file. */
+type Texts = { path: string; present: string | null; planned: string | null }
 
 const memoryKey = /\bmk_(?:admin_|org_)?[0-9A-Za-z]{8,}/g
 
@@ -8,9 +8,9 @@ export const maskKeys = (text: string): string =>
   text.replace(memoryKey, key => `${key.slice(0, 6)}…${key.slice(-4)}`)
 
 /** Shows the lines that go and the lines that come; keys are masked. */
-export function formatDiff({ path, before, after }: Texts): string {
-  const state = before === null ? ' (new)' : after === null ? ' (removed)' : ''
-  const hunks = diffLines(before ?? '', after ?? '').map(({ line, gone, come }) =>
+export function formatDiff({ path, present, planned }: Texts): string {
+  const state = present === null ? ' (new)' : planned === null ? ' (removed)' : ''
+  const hunks = diffLines(present ?? '', planned ?? '').map(({ line, gone, come }) =>
     [`  line ${line}`, ...gone.map(line => `- ${line}`), ...come.map(line => `+ ${line}`)]
       .map(line => line.replace(/\r?\n$/, ''))
       .join('\n'),

@@ -44,15 +44,15 @@ export function hookFiles(name: string, { baseUrl, key }: Vault, place: Place): 
     path: join(connectionsFolder(place.env, place.home), `${name}.json`),
     format: jsonc,
     settings: [
-      { at: ['base_url'], value: baseUrl, without: nothing },
-      { at: ['key'], value: key, without: nothing },
+      { at: ['base_url'], value: baseUrl, ownPartOf: nothing },
+      { at: ['key'], value: key, ownPartOf: nothing },
     ],
   }
   const started: ConfigFile = {
     path: join(folder, hooks.file),
     ...(hooks.entry === undefined
       ? // A plug-in of ours that was changed still starts the hooks.
-        { format: whole, settings: [{ at: ['content'], value: pluginText(), without: nothing }] }
+        { format: whole, settings: [{ at: ['content'], value: pluginText(), ownPartOf: nothing }] }
       : { format: jsonc, settings: hookSettings(hooks, hooks.entry, hookCommand(name)) }),
   }
   const skill: ConfigFile = {

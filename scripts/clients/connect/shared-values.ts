@@ -20,7 +20,7 @@ export function sharedSetting(
   return {
     at,
     value: present => write([...othersOf(present), ours]),
-    without: present => {
+    ownPartOf: present => {
       const others = othersOf(present)
       return others.length > 0 ? write(others) : undefined
     },

@@ -19,7 +19,7 @@ export type RecalledTurn = {
   /** Epoch milliseconds; the ages of the memories in the block are relative to it. */
   at: number
   /** How many parts of the message precede the block. */
-  place: number
+  blockIndex: number
   /** Those that are not whole or are marked. */
   lines: RecalledLine[]
   /** The digest of the block's bytes; null where there is no block. */
@@ -45,7 +45,7 @@ export async function findRecalledTurns(
   keys: readonly TurnKey[],
 ): Promise<(StoredTurn | undefined)[]> {
   const { rows } = await query<StoredTurn | Record<keyof StoredTurn, null>>(
-    `select r.memories, r.at, r.place, r.lines, r.digest, r.is_partial as "isPartial",
+    `select r.memories, r.at, r.place as "blockIndex", r.lines, r.digest, r.is_partial as "isPartial",
        r.kept_at < now() - make_interval(secs => $4) as "isAging"
      from unnest($1::uuid[], $2::bytea[]) with ordinality as asked(vault, turn, n)
      left join recalled_turns r on r.vault = asked.vault and r.turn = asked.turn
@@ -77,10 +77,10 @@ export async function saveRecalledTurns(
   await query(
     `with traced as (${insertTracesSql('$2')})
      insert into recalled_turns (vault, turn, memories, at, place, lines, digest, is_partial)
-     select i.vault, decode(i.turn, 'hex'), i.memories, i.at, i.place, i.lines,
+     select i.vault, decode(i.turn, 'hex'), i.memories, i.at, i."blockIndex", i.lines,
        decode(i.digest, 'hex'), i."isPartial"
      from jsonb_to_recordset($1::jsonb) as i(
-       vault uuid, turn text, memories uuid[], at bigint, place integer, lines jsonb, digest text,
+       vault uuid, turn text, memories uuid[], at bigint, "blockIndex" integer, lines jsonb, digest text,
        "isPartial" boolean)
      -- In one order, so that two statements never wait for each other.
      order by i.vault, i.turn

@@ -3,7 +3,7 @@ import type { kindAt } from '#shared/core/json-walk.ts'
 import type { Shape } from '#shared/core/shape.ts'
 
 /** Where one API format has what memory reads of a request, and where it takes the context block. */
-export type RequestPlaces = {
+export type RequestFormat = {
   /** What the contract requires of a body. */
   bodyShape: Shape<unknown>
   /** The member of the body that holds the conversation, and that of a message which holds its content. */
