@@ -51,8 +51,9 @@ export class BodyBudget {
   open(tenant: string): BodyShare {
     const { promise: dropped, reject } = Promise.withResolvers<never>()
     dropped.catch(() => {})
+    // Arriving and waiting count as held; in use counts as in use; dropped and over count nowhere.
     let state: 'arriving' | 'dropped' | 'waiting' | 'in use' | 'over' = 'arriving'
-    let weight = 0
+    let bytesCounted = 0
     const body: IncomingBody = {
       bytes: 0,
       drop(refusal) {
@@ -71,7 +72,7 @@ export class BodyBudget {
         state = 'waiting'
         this.#remove(tenant, body)
         await this.#start(body.bytes)
-        weight = Math.min(body.bytes, this.#bytesMax)
+        bytesCounted = Math.min(body.bytes, this.#bytesMax)
         state = 'in use'
       },
       release: (kept = 0) => {
@@ -79,9 +80,9 @@ export class BodyBudget {
           state = 'over'
           if (this.#remove(tenant, body)) this.#bytesHeld -= body.bytes
         }
-        const less = Math.min(weight, kept)
-        this.#bytesInUse -= weight - less
-        weight = less
+        const stillKept = Math.min(bytesCounted, kept)
+        this.#bytesInUse -= bytesCounted - stillKept
+        bytesCounted = stillKept
         this.#startWaiting()
       },
     }
@@ -125,11 +126,11 @@ export class BodyBudget {
   #startWaiting(): void {
     for (;;) {
       const [next] = this.#queue
-      const weight = Math.min(next?.bytes ?? Infinity, this.#bytesMax)
-      if (!next || this.#bytesInUse + weight > this.#bytesMax) return
+      const bytes = Math.min(next?.bytes ?? Infinity, this.#bytesMax)
+      if (!next || this.#bytesInUse + bytes > this.#bytesMax) return
       this.#queue.shift()
       this.#bytesHeld -= next.bytes
-      this.#bytesInUse += weight
+      this.#bytesInUse += bytes
       next.start()
     }
   }
@@ -140,7 +141,7 @@ const budget = new BodyBudget()
 const tenants = new WeakMap<Context, string>()
 const shares = new WeakMap<Context, BodyShare>()
 
-/** Notes whose body a request has. */
+/** Records the account whose share the body of a request takes; without it that is the client's address. */
 export const setBodyTenant = (ctx: Context, account: string): void => void tenants.set(ctx, account)
 
 /** The share of the body of a request; it ends with the response. */

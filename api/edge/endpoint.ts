@@ -9,7 +9,7 @@ import {
   unclaimed,
   type RequestClaim,
 } from '#api/edge/request-idempotency.ts'
-import { requireUnchanged, takeOthers } from '#api/edge/sent-back.ts'
+import { requireUnchanged, takeUnsettable } from '#api/edge/sent-back.ts'
 import { sendInputNotes, parseQuery } from '#api/edge/request.ts'
 import { setAcceptedHeaders } from '#api/edge/operation-response.ts'
 import { checkHeaders } from '#api/edge/request-headers.ts'
@@ -158,18 +158,19 @@ async function readBody(
   if ((sent as { memory_user?: unknown } | undefined)?.memory_user === null)
     throw new Refusal('invalid', 'memory_user is null', 'Name the user, or leave the field out')
   if (!current) return { body: body.check(sent, notes) }
-  const others = takeOthers(sent, endpoint)
-  const judgeOthers = (): Promise<void> => requireUnchanged(others, endpoint, () => current(sent))
+  const unsettable = takeUnsettable(sent, endpoint)
+  const judgeUnsettable = (): Promise<void> =>
+    requireUnchanged(unsettable, endpoint, () => current(sent))
   try {
     const checked = body.check(sent, notes)
     const judgeRest = async (): Promise<void> => {
-      await judgeOthers()
+      await judgeUnsettable()
       if (Object.keys(checked as object).length === 0) throw nothingToChange(endpoint)
     }
     return { body: checked, judgeRest }
   } catch (error) {
     // A misspelt field is named in place of the one that is missing.
-    await judgeOthers()
+    await judgeUnsettable()
     throw error
   }
 }

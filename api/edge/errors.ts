@@ -78,11 +78,7 @@ function sendRefusal(ctx: Context, refusal: Refusal): void {
     Object.assign(ctx.body as object, { scimType: refusal.scimType })
 }
 
-/**
- * Answers with an error: `{error, hint?}`, on paths of providers in their shape. Keys in it are masked.
- *
- * @param text.hint what to change
- */
+/** Answers with an error: `{error, hint?}`, on paths of providers in their shape. Keys in it are masked. */
 export function sendError(
   ctx: Context,
   status: number,

@@ -6,6 +6,7 @@ import { maskKeys } from '#shared/access/key.ts'
 import { Refusal } from '#shared/core/errors.ts'
 import { mintId } from '#shared/core/ids.ts'
 import type { Message } from '#shared/domain/message-content.ts'
+import type { NewCallTrace } from '#shared/vault/read/traces/call-traces.postgres.ts'
 import type { CallWay, RecallTrace } from '#shared/vault/read/traces/call-trace.ts'
 import { keepQuestion } from '#shared/vault/read/traces/kept-question.ts'
 
@@ -31,7 +32,7 @@ export function logRefused(
     return
   const { vault, epoch, revision } = scope
   const { days } = keyRow.traces
-  const entry = {
+  const entry: NewCallTrace = {
     id: mintId(),
     vault,
     epoch,
@@ -40,8 +41,8 @@ export function logRefused(
     way,
     trace: { embeddings: embedders.defaultModel, revision, status: 'off', blocks: [] },
     outcome: { status: statusOfRefusal(error), error: { words: maskKeys(error.message) } },
-  } as const
-  callLog.record(async () => ({ ...entry, trace: { ...entry.trace, blocks: [] } }))
+  }
+  callLog.record(async () => entry)
 }
 
 /**

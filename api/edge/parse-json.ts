@@ -148,6 +148,6 @@ function pieceEnd(bytes: Buffer, from: number, offset: number): number {
   if (near < at - 6) return at
   let first = near
   while (first > from && bytes[first - 1] === backslash) first--
-  // The first of several backslashes in a row begins an escape, and then every other one.
+  // A cut before a run of backslashes is safe. A run that fills the piece is cut after an even number of them.
   return first > from ? first : first + 2 * Math.floor((near - first) / 2)
 }

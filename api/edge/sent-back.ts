@@ -7,17 +7,17 @@ import type { JsonSchema } from '#shared/core/schema-walk.ts'
 
 type Fields = Record<string, unknown>
 
-/** Takes the fields that an endpoint does not set out of a body, in place. */
-export function takeOthers(sent: unknown, { body }: Pick<Endpoint, 'body' | 'answers'>): Fields {
-  const others: Fields = {}
-  if (!isObject(sent)) return others
+/** Takes the fields that an endpoint does not set out of a body, in place: what GET answered may be sent back. */
+export function takeUnsettable(sent: unknown, { body }: Pick<Endpoint, 'body'>): Fields {
+  const unsettable: Fields = {}
+  if (!isObject(sent)) return unsettable
   const settable = contractSchemas.properties(body!.schema)
   for (const [name, value] of Object.entries(sent)) {
     if (isSettable(settable[name], value)) continue
-    others[name] = value
+    unsettable[name] = value
     delete sent[name]
   }
-  return others
+  return unsettable
 }
 
 /** Whether a field may be set to a value of this type: a GET may answer one of the same name in another. */
@@ -32,11 +32,11 @@ const isSettable = (schema: JsonSchema | undefined, value: unknown): boolean =>
  * @throws Refusal `invalid` for an unknown field, and for a read-only one that differs.
  */
 export async function requireUnchanged(
-  others: Fields,
+  unsettable: Fields,
   { body, answers }: Pick<Endpoint, 'body' | 'answers'>,
   current: () => Promise<object | undefined>,
 ): Promise<void> {
-  const names = Object.keys(others)
+  const names = Object.keys(unsettable)
   if (names.length === 0) return
   const resource = contractSchemas.properties(answers['200']!.schema)
   // As clients have it, without what is undefined.
@@ -45,7 +45,7 @@ export async function requireUnchanged(
   for (const name of names) {
     if (!Object.hasOwn(now, name) && !Object.hasOwn(resource, name))
       throw unknownField(name.slice(0, 64), unknownFieldHint(name, known))
-    const changed = changedField(resource[name], others[name], now[name], name)
+    const changed = changedField(resource[name], unsettable[name], now[name], name)
     if (changed === undefined) continue
     throw new Refusal(
       'invalid',

@@ -17,7 +17,8 @@ export const ticketHeader = 'x-memory-ticket'
 /** Longer than any tool call waits. */
 const lifetimeMs = 120_000
 
-const place = 'x-memory-ticket'
+/** Binds the seal to tickets: what was sealed for another use does not open as one. */
+const sealContext = 'x-memory-ticket'
 
 /**
  * A ticket as the header in which `/mcp` sends it to the service itself: sealed, so that any process opens it and no
@@ -31,7 +32,7 @@ export function sealTicket(
   now: number,
 ): string {
   const fields = [keyHash.toString('base64url'), maskedKey, mode, externalId, now + lifetimeMs]
-  return seal.seal(JSON.stringify(fields), place)
+  return seal.seal(JSON.stringify(fields), sealContext)
 }
 
 /**
@@ -47,9 +48,11 @@ export function openTicket(ctx: Context, seal: Seal, now: number): Ticket | unde
   return { keyHash: Buffer.from(keyHash, 'base64url'), maskedKey, mode, externalId }
 }
 
-function openFields(seal: Seal, sealed: string): [string, string, KeyMode, string | null, number] {
+type SealedFields = [string, string, KeyMode, string | null, number]
+
+function openFields(seal: Seal, sealed: string): SealedFields {
   try {
-    return JSON.parse(seal.open(sealed, place)) as [string, string, KeyMode, string | null, number]
+    return JSON.parse(seal.open(sealed, sealContext)) as SealedFields
   } catch {
     throw invalidTicket()
   }

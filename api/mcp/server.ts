@@ -90,6 +90,7 @@ const findTool = (name: string) => tools.find(tool => tool.name === name)
 
 type Fields = Record<string, unknown>
 
+/** What a model needs of an answer (leanAnswers), cut to what an agent can read (fitAnswer). */
 const toLean = (tool: string, body: unknown, args: Fields): Fields => {
   const answer = body as Fields
   return fitAnswer(tool, leanAnswers[tool]?.(answer) ?? answer, args)

@@ -54,6 +54,7 @@ export function memorySearch(router: Router, backend: ApiBackend): void {
   endpoint(router, backend, {
     route: 'POST /v1/memory/prepare',
     auth: memoryKeyOfBody(requireReadableVault),
+    // Without the right to read the answer is empty, and needs no balance.
     admit: ({ caller }) => caller.permissions.retrieve && requireBalance(caller),
     async handle({ caller, body, query, startedAt, notes }, ctx) {
       requireNoMemoryNearMiss(body.messages, notes)
@@ -234,6 +235,7 @@ export function memorySearch(router: Router, backend: ApiBackend): void {
                   tiers,
                   importance,
                   condition,
+                  // `to` of a search is excluded, that of a window included.
                   within: { from: window.from, to: window.to + 1 },
                   ...(truncated && { limit: rows.length }),
                 },

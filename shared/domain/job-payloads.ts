@@ -1,6 +1,8 @@
 import type { Memory } from '#shared/domain/memory.ts'
 import type { TargetTier, Span } from '#shared/domain/lease.ts'
 
+/* Payloads outlive deployments: `JobPayloads` in jobs.ts says what may change. */
+
 /** Embeds and stores accepted memories. Ids and epochs are fixed, so that any number of runs store them once. */
 export type IngestJob = {
   /** In the payload because a redriven job has another id. */

@@ -85,10 +85,12 @@ export class BatchLimits {
 
   #batchMax(): { inputs: number; bytes: number } {
     const { inputs, bytes } = this.#accepted
-    const byBytes = this.#refused.filter(batch => batch.inputs <= inputs)
-    const refusedBytes = Math.min(Infinity, ...byBytes.map(batch => batch.bytes))
-    const byInputs = this.#refused.filter(batch => batch.bytes < refusedBytes)
-    const refusedInputs = Math.min(Infinity, ...byInputs.map(batch => batch.inputs))
+    // No more inputs than were accepted: the bytes were too many.
+    const tooManyBytes = this.#refused.filter(batch => batch.inputs <= inputs)
+    const refusedBytes = Math.min(Infinity, ...tooManyBytes.map(batch => batch.bytes))
+    // Fewer bytes than that: the inputs were too many.
+    const tooManyInputs = this.#refused.filter(batch => batch.bytes < refusedBytes)
+    const refusedInputs = Math.min(Infinity, ...tooManyInputs.map(batch => batch.inputs))
     return {
       inputs: Math.min(inputsMax, Math.max(inputs, Math.floor(refusedInputs / 2))),
       bytes: Math.min(bytesMax, Math.max(bytes, Math.floor(refusedBytes / 2))),

@@ -7,6 +7,7 @@ import { splitText, weightedMeanVector } from '#shared/models/split-text.ts'
 /** A text, or a part of one that was too long. */
 type Part = { text: string; vector: Float32Array | EmbeddingRefusal }
 
+/** Refusals of short parts that a text may still cost; at 0 the rest of it is not cut any more. */
 type Budget = { refusals: number }
 
 /** Every model takes so many bytes: a shorter text is refused for its content. */
@@ -29,34 +30,37 @@ export async function embedInBatches(
   texts: readonly string[],
 ): Promise<(Float32Array | EmbeddingRefusal)[]> {
   const { call, probe, limits } = batchCall
-  let proof: Promise<unknown> | undefined
+  let plainTextCall: Promise<unknown> | undefined
   /** @throws when the model refuses a plain text too, or does not answer */
-  const refuseUnlessAway = async (refused: readonly string[], refusal: EmbeddingRefusal) => {
-    // Refused inputs: a plain text shows whether it refuses all. Silence: the probe shows whether it answers.
-    await (refusal.parts === undefined ? probe?.() : (proof ??= call([plainText])))
+  const keepRefusal = async (refused: readonly string[], refusal: EmbeddingRefusal) => {
+    // The model refused the inputs: a plain text, sent once, shows whether it refuses everything. It was silent or
+    // overloaded: the probe shows whether it answers.
+    await (refusal.pieces === undefined ? probe?.() : (plainTextCall ??= call([plainText])))
     return refused.map((text): Part[] => [{ text, vector: refusal }])
   }
   /**
-   * The number of parts to cut a batch into. A batch without an answer is cut where a plain text gets one: a server may
+   * The number of pieces to cut a batch into. A batch without an answer is cut where a plain text gets one: a server may
    * fail at an input, and a gateway at a large call.
    */
-  const partsOf = async (batch: readonly string[], refusal: EmbeddingRefusal): Promise<number> => {
-    if (refusal.parts !== undefined) return refusal.parts
+  const pieceCountOrThrow = async (
+    batch: readonly string[],
+    refusal: EmbeddingRefusal,
+  ): Promise<number> => {
+    if (refusal.pieces !== undefined) return refusal.pieces
     const isPassing = isPassingStatus(refusal.status ?? 0)
     if (!probe || refusal.isPermanent || (isPassing && batch.length === 1)) throw refusal
     await probe()
     return 2
   }
 
-  /** @param budget refusals of short parts after which their text is not cut any more */
   const embedAll = async (inputs: readonly string[], budget?: Budget): Promise<Part[][]> => {
     const chunks = inputs.map(input => limits.split(input))
     const flat = chunks.flat()
     const parts: Part[][] = []
     for (const batch of limits.plan(flat)) {
       const texts = batch.map(index => flat[index]!)
-      const found = await embedBatch(texts, budget)
-      batch.forEach((index, n) => (parts[index] = found[n]!))
+      const partsOfTexts = await embedBatch(texts, budget)
+      batch.forEach((index, n) => (parts[index] = partsOfTexts[n]!))
     }
     let next = 0
     return chunks.map(({ length }) => parts.slice(next, (next += length)).flat())
@@ -69,8 +73,8 @@ export async function embedInBatches(
       return batch.map((text, n) => [{ text, vector: vectors[n]! }])
     } catch (error) {
       if (!(error instanceof EmbeddingRefusal)) throw error
-      const count = await partsOf(batch, error)
-      if (budget?.refusals === 0) return refuseUnlessAway(batch, error)
+      const count = await pieceCountOrThrow(batch, error)
+      if (budget?.refusals === 0) return keepRefusal(batch, error)
       if (batch.length === 1) return embedShorter(batch[0]!, error, budget)
       const parts: Part[][] = []
       const size = Math.ceil(batch.length / count)
@@ -90,7 +94,7 @@ export async function embedInBatches(
     const bytes = Buffer.byteLength(text)
     if (bytes < refusedBytesMax) {
       budget.refusals--
-      return refuseUnlessAway([text], refusal)
+      return keepRefusal([text], refusal)
     }
     const parts = (await embedAll(splitText(text, Math.ceil(bytes / 2)), budget)).flat()
     if (parts.every(isEmbedded)) limits.refuseInput(text)

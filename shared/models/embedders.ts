@@ -24,6 +24,7 @@ export type Embedders = {
   breakerOf(model: string): Breaker | undefined
   /** Why a job waits for a model instead of failing; undefined where the fault may be the job's. */
   findOutage(refusal: ModelRefusal): Promise<Outage | undefined>
+  /** Models whose breaker says that they are away. */
   away(): string[]
   readonly defaultModel: string
   /** Loads the code of the default model, and makes a server of the operator load the model. */
@@ -134,6 +135,7 @@ export function createEmbedders(
 /** An offline service never loads the client of providers. */
 const importProviderEmbedder = () => import('#shared/models/openai-embedder.ts')
 
+/** The embedder behind the breaker of its model. */
 function guard(breakers: ModelBreakers, embedder: Embedder, noteUse = () => {}): Embedder {
   const run = <Result>(work: () => Promise<Result>, isFault?: (error: unknown) => boolean) => {
     noteUse()
@@ -141,6 +143,7 @@ function guard(breakers: ModelBreakers, embedder: Embedder, noteUse = () => {}):
   }
   return {
     ...embedder,
+    // A getter: a calibration is measured in the background, after the embedder was opened.
     get calibration() {
       return embedder.calibration
     },

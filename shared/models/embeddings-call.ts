@@ -32,14 +32,14 @@ export type CallPolicy = {
 
 /** A refusal of an embedding model, or its silence. */
 export class EmbeddingRefusal extends ModelRefusal {
-  /** Parts to cut the inputs into; undefined where smaller parts would be refused too. */
-  readonly parts: number | undefined
+  /** The number of pieces to cut the inputs into; undefined where smaller ones would be refused too. */
+  readonly pieces: number | undefined
 
   /** @param words follow the name of the model */
-  constructor(model: string, words: string, status: number | undefined, parts?: number) {
+  constructor(model: string, words: string, status: number | undefined, pieces?: number) {
     const message = `The embedding model ${model} ${words}`
     super('upstream', message, hints[status ?? 0] ?? usualHint, { model, status })
-    this.parts = parts
+    this.pieces = pieces
   }
 }
 
@@ -85,12 +85,12 @@ export async function callEmbeddings(
       },
     )
     if (vectors) return vectors
-    const { status, parts } = refusal
+    const { status, pieces } = refusal
     // A refusal is final, but for 500: some servers answer it for a long text, others after an accident.
-    const max = parts === undefined ? retries : status === 500 && input.length === 1 ? 1 : 0
+    const max = pieces === undefined ? retries : status === 500 && input.length === 1 ? 1 : 0
     if (attempt >= max || (status !== undefined && status < 500 && !isPassingStatus(status)))
       throw refusal
-    const backoffMs = parts === undefined ? 500 * 2 ** attempt * (0.75 + Math.random() / 4) : 100
+    const backoffMs = pieces === undefined ? 500 * 2 ** attempt * (0.75 + Math.random() / 4) : 100
     await delay(retryAfterMs ?? backoffMs, undefined, { signal })
   }
 }
@@ -104,11 +104,11 @@ const onlyVectors = (running: Promise<Try>): Promise<Try> =>
 
 const lateTry = (model: string, input: readonly string[], ms: number): Try => {
   const words = `did not answer within ${ms / 1000} s`
-  return { refusal: new EmbeddingRefusal(model, words, undefined, partsOfBatch(input)) }
+  return { refusal: new EmbeddingRefusal(model, words, undefined, piecesOfBatch(input)) }
 }
 
 /** A batch that takes too long may be too large for the machine of the model. */
-const partsOfBatch = (input: readonly string[]): number | undefined =>
+const piecesOfBatch = (input: readonly string[]): number | undefined =>
   input.length > 1 ? 4 : undefined
 
 type Try =
@@ -145,9 +145,9 @@ async function tryOnce(
     }
     const words = providerWords(body.slice(0, bodyBytesMax), input, [apiKey])
     const fault = `refused (status ${status})${words && `: ${words}`}`
-    const parts = isAboutInputs(status) ? 2 : isLate(status) ? partsOfBatch(input) : undefined
+    const pieces = isAboutInputs(status) ? 2 : isLate(status) ? piecesOfBatch(input) : undefined
     const retryAfterMs = retryAfterOf(String(headers['retry-after'] ?? '') || null)
-    return { refusal: new EmbeddingRefusal(model, fault, status, parts), retryAfterMs }
+    return { refusal: new EmbeddingRefusal(model, fault, status, pieces), retryAfterMs }
   } catch (error) {
     signal?.throwIfAborted()
     if (timeout.aborted) return lateTry(model, input, timeoutMs)

@@ -101,7 +101,7 @@ export async function openProviderEmbedder(
         try {
           return (await call([plainText], forms.passage, queryPolicy))[0]!
         } catch (error) {
-          if (!(error instanceof EmbeddingRefusal) || error.parts === undefined) throw error
+          if (!(error instanceof EmbeddingRefusal) || error.pieces === undefined) throw error
           refusal ??= error
         }
       }

@@ -1,6 +1,7 @@
 import { policyRows } from '#shared/org/base/policy-rows.postgres.ts'
 import type { Query, Transaction } from '#shared/storage/postgres/connect.ts'
 
+/** A member of an organization (the glossary's word; tables say user). The directory keeps members by SCIM. */
 export type UserRow = {
   id: string
   org: string

@@ -27,13 +27,14 @@ type JudgedFact = {
  * carried out becomes an addition, so that nothing is lost or overwritten.
  */
 const rules: readonly {
+  /** For the reader alone: nothing reads it. */
   name: string
   action: 'NONE' | 'UPDATE'
   when: (judged: JudgedFact) => boolean
   decide: (judged: JudgedFact) => Decision
 }[] = [
   {
-    name: 'an open fact does not disappear into a memory that fewer may see',
+    name: 'a fact does not disappear into a memory that fewer may see',
     action: 'NONE',
     when: ({ memory, tags }) => isNarrower(memory, tags),
     decide: ({ fact }) => ({ ...toAddition(fact), pending: true }),

@@ -72,6 +72,8 @@ export function buildConcepts(
   const scoredTerms = queryTerms
     .map(({ term, weight }) => {
       const rowsOfSpeaker = frequency(speakerMarker + term)
+      // "Payroll: ..." begins as the turn of a speaker does. A name before few rows is a heading: its marker counts as
+      // its word.
       const isHeading = rowsOfSpeaker > 0 && rowsOfSpeaker <= headingRowsMax
       const rowsWithTerm = frequency(term) + (isHeading ? rowsOfSpeaker : 0)
       return { term, weight, rowsWithTerm, isHeading, score: weight * idf(rowsWithTerm) }

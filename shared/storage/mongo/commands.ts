@@ -16,8 +16,9 @@ import { refuseWhenUnreachable } from '#shared/storage/mongo/server-errors.ts'
 type Memories = Mongo['memories']
 
 /**
- * Reads all documents that match, within `ms` milliseconds.
+ * Reads all documents that match. `filter` names the vault (`epochFilter`).
  *
+ * @param ms default: 5 s, see `deadlineMs`
  * @throws Refusal `unavailable`, as all functions of this file.
  */
 export const findDocuments = (

@@ -199,9 +199,9 @@ const tier2SoftTokensMax = 10_000
 const memoriesMax = 10_000
 
 /**
- * The rule that fills a batch: whether it takes the next memory, by time; it takes the first always. With a token budget, clamped to 1,000 to 200,000, a memory that would exceed it
- * is left for the next batch, unless it is the first. Tier 2 without a budget takes reflections until their
- * importance reaches 150 or their tokens 10,000, including the one that reaches it.
+ * Returns whether a batch takes the next memory; they come oldest first, and the first is always taken. With a budget
+ * (that of tier 1 is `thresholdTokens` by default; clamped to 1,000 to 200,000) the memory that would exceed it is left.
+ * Tier 2 without one takes reflections until their importance reaches 150 or their tokens 10,000, with the one that reaches it.
  */
 export function batchRule(
   tier: SourceTier,

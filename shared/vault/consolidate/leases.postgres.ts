@@ -2,6 +2,8 @@ import type { VaultScope } from '#shared/domain/memory.ts'
 import type { Query, Transaction } from '#shared/storage/postgres/connect.ts'
 import type { CreatedReflection, Lease, SourceTier, LeaseWithState } from '#shared/domain/lease.ts'
 
+/* A lease goes from leased to committing (commitLease) to committed (finalizeLease). */
+
 /** Duration of a lease. */
 const leaseMinutes = 15
 

@@ -85,7 +85,7 @@ t.test('an untagged fact of a sensitive kind waits; other untagged facts are ope
   t.match(await foundBy(zed, 'kitchen floor'), /third floor/)
 })
 
-t.test('an open fact does not disappear into a memory that fewer may see', async t => {
+t.test('a fact does not disappear into a memory that fewer may see', async t => {
   const acme = await newTeam(['finance'])
   await seedTeamMemories(backend, acme, [
     { text: 'fiscal year: ends in March', tags: ['finance'], reviewed: false },
