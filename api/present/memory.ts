@@ -126,26 +126,15 @@ export const presentListRow = (row: ListedRow) => ({
 })
 
 /** A row of a profile. */
-export const presentProfileEntry = ({
-  kind,
-  quote,
-  memory,
-  since,
-  until,
-  replacedBy,
-  source,
-  speaker,
-  tags,
-  author,
-}: ProfileRow) => ({
-  kind,
-  quote,
-  memory_id: memory,
-  since: new Date(since).toISOString(),
-  until: until === null ? null : new Date(until).toISOString(),
-  replaced_by: replacedBy,
-  source,
-  ...(speaker !== undefined && author === undefined && { name: speaker }),
-  ...(tags !== undefined && { tags }),
-  ...(author !== undefined && { author }),
+export const presentProfileEntry = (row: ProfileRow) => ({
+  kind: row.kind,
+  quote: row.quote,
+  memory_id: row.memory,
+  since: new Date(row.since).toISOString(),
+  until: row.until === null ? null : new Date(row.until).toISOString(),
+  replaced_by: row.replacedBy,
+  source: row.source,
+  ...(row.speaker !== undefined && row.author === undefined && { name: row.speaker }),
+  ...(row.tags !== undefined && { tags: row.tags }),
+  ...(row.author !== undefined && { author: row.author }),
 })

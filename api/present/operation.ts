@@ -1,6 +1,5 @@
 import type { OperationRow } from '#shared/operations/operation-rows.postgres.ts'
 import type { OperationOutcome, StoredOutcome } from '#shared/domain/operation-outcome.ts'
-import type { LineError } from '#shared/domain/file-types.ts'
 
 /**
  * A piece of queued work as clients see it.
@@ -146,17 +145,8 @@ const presentRetention = ({ days, looked, changed }: Outcome<'retention'>, id: O
 })
 
 /** The answer to an upload. */
-function presentUpload(
-  {
-    key,
-    inSession,
-    memories,
-    replaced,
-    cancelled,
-    ...tally
-  }: Extract<OperationOutcome, { kind: 'upload' }>,
-  id: { operation_id: string },
-) {
+function presentUpload(outcome: Outcome<'upload'>, id: OperationId) {
+  const { key, inSession, memories, replaced, cancelled, ...tally } = outcome
   const { lines, failed, stored, skipped, errors } = tally
   return {
     status: tallyStatus(tally),
@@ -185,16 +175,8 @@ function presentUpload(
 
 /** The answer to an import, or to its preview with `dryRun`. */
 export function presentImport(
-  tally: {
-    lines: number
-    failed: number
-    stored: number
-    replaced: number
-    skipped: number
-    errors?: LineError[]
-    cancelled?: true
-  },
-  { dryRun, id }: { dryRun: boolean; id?: { operation_id: string } },
+  tally: Omit<Outcome<'import'>, 'kind'>,
+  { dryRun, id }: { dryRun: boolean; id?: OperationId },
 ) {
   const { failed, stored, replaced, skipped, errors } = tally
   return {

@@ -49,20 +49,13 @@ export const presentAuditEvent = (event: AuditEvent): PresentedEvent => ({
   created_at: event.createdAt,
 })
 
-export const presentRevision = ({
-  kind,
-  actor,
-  events,
-  before,
-  after,
-  createdAt,
-}: MemoryRevision): SharedRevision => ({
-  kind,
-  actor,
-  events: events.map(({ id, action }) => ({ event_id: id, action })),
-  before: before && presentSnapshot(before),
-  after: after && presentSnapshot(after),
-  created_at: createdAt,
+export const presentRevision = (revision: MemoryRevision): SharedRevision => ({
+  kind: revision.kind,
+  actor: revision.actor,
+  events: revision.events.map(({ id, action }) => ({ event_id: id, action })),
+  before: revision.before && presentSnapshot(revision.before),
+  after: revision.after && presentSnapshot(revision.after),
+  created_at: revision.createdAt,
 })
 
 const presentSnapshot = ({ text, tags, confidence, reviewed }: MemorySnapshot): SharedSnapshot => ({

@@ -242,21 +242,15 @@ function sessionToClear(ctx: Context, inQuery: string | undefined): string | nul
   return session
 }
 
-const presentDeletionPreview = ({
-  requested,
-  ids,
-  tokens,
-  sourcesReleased,
-  reflectionsLeft,
-}: DeletionPreview) => ({
+const presentDeletionPreview = ({ requested, ids, ...preview }: DeletionPreview) => ({
   dry_run: true,
   requested,
   count: ids.length,
   ids,
   not_found: requested - ids.length,
-  estimated_tokens: tokens,
-  sources_released: sourcesReleased,
-  reflections_left: reflectionsLeft,
+  estimated_tokens: preview.tokens,
+  sources_released: preview.sourcesReleased,
+  reflections_left: preview.reflectionsLeft,
 })
 
 /** Says in the message too which fields of lines were not used: `date` or `session_id` may have been meant to count. */

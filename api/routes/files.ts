@@ -158,20 +158,12 @@ function presentStored(
   return { status, ...file, ...counts, ...(errors && { errors }), operation_id }
 }
 
-const presentDocument = ({
-  id,
-  name,
-  session,
-  memories,
-  pages,
-  tokens,
-  storedAt,
-}: ListedDocument) => ({
-  file_id: id,
-  name,
-  session_id: session,
-  memories,
-  pages,
-  tokens,
-  stored_at: storedAt.toISOString(),
+const presentDocument = (row: ListedDocument) => ({
+  file_id: row.id,
+  name: row.name,
+  session_id: row.session,
+  memories: row.memories,
+  pages: row.pages,
+  tokens: row.tokens,
+  stored_at: row.storedAt.toISOString(),
 })

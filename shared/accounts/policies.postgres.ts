@@ -52,6 +52,12 @@ export type StoredPolicyChange = {
   storage: StoragePolicyChange
 }
 
+const columns = (
+  'redaction create_users verbatim response_with_input traces trace_days user_daily_requests ' +
+  'user_daily_tokens user_monthly_micros core_sessions tell_absence'
+).split(' ')
+const columnsOf = (row: 'a' | 'p'): string => columns.map(name => `${row}.${name}`).join(', ')
+
 /**
  * Changes the given fields, from the next request on. Traces that end earlier by it, and questions that it keeps no
  * more, are gone at once for readers; the sweep deletes them.
@@ -64,11 +70,7 @@ export async function putAccountPolicy(
   { redaction, createUsers, userLimits, traces, storage }: StoredPolicyChange,
 ): Promise<boolean> {
   const { rowCount } = await query(
-    `update accounts a set (redaction, create_users, verbatim, response_with_input, traces, trace_days,
-                           user_daily_requests, user_daily_tokens, user_monthly_micros, core_sessions,
-                           tell_absence) =
-       (p.redaction, p.create_users, p.verbatim, p.response_with_input, p.traces, p.trace_days,
-        p.user_daily_requests, p.user_daily_tokens, p.user_monthly_micros, p.core_sessions, p.tell_absence),
+    `update accounts a set (${columns.join(', ')}) = (${columnsOf('p')}),
        traces_shortened_at = case
          when p.trace_days < a.trace_days
            or (a.traces, p.traces) in (('texts', 'ids'), ('texts', 'off'), ('ids', 'off'))
@@ -84,11 +86,7 @@ export async function putAccountPolicy(
                   case when $14 then $15 else user_monthly_micros end as user_monthly_micros
            from accounts where id = $1) p
      where a.id = p.id
-       and (a.redaction, a.create_users, a.verbatim, a.response_with_input, a.traces, a.trace_days,
-            a.user_daily_requests, a.user_daily_tokens, a.user_monthly_micros, a.core_sessions, a.tell_absence)
-           is distinct from
-           (p.redaction, p.create_users, p.verbatim, p.response_with_input, p.traces, p.trace_days,
-            p.user_daily_requests, p.user_daily_tokens, p.user_monthly_micros, p.core_sessions, p.tell_absence)`,
+       and (${columnsOf('a')}) is distinct from (${columnsOf('p')})`,
     [
       account,
       redaction && JSON.stringify(redaction),

@@ -51,6 +51,23 @@ export class ProviderRefusal extends Refusal {
   }
 }
 
+/** Reads JSON from an answer: plain, in a fence, or with prose around it; undefined without whole JSON. */
+export function extractJson(text: string): unknown {
+  const [, inFence, afterFence] = text.split('```', 3)
+  const fenced = afterFence === undefined ? undefined : inFence?.replace(/^json/, '').trim()
+  const braced = text.slice(text.indexOf('{'), text.lastIndexOf('}') + 1)
+  for (const candidate of [text, fenced, braced]) {
+    if (candidate === undefined) continue
+    try {
+      const value: unknown = JSON.parse(candidate)
+      if (typeof value === 'object' && value !== null) return value
+    } catch {
+      // The next reading may do.
+    }
+  }
+  return undefined
+}
+
 /** For prompts that are too long or against the provider's rules. */
 const promptStatuses = new Set<number | undefined>([400, 413, 422])
 

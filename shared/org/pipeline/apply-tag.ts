@@ -2,10 +2,9 @@ import { Refusal } from '#shared/core/errors.ts'
 import { copyIdOf } from '#shared/core/ids.ts'
 import type { TagRunJob } from '#shared/domain/job-payloads.ts'
 import { toSnapshot } from '#shared/org/memories/finalize-shared-writes.ts'
-import { isAboutPrompt } from '#shared/models/completion-model.ts'
+import { extractJson, isAboutPrompt } from '#shared/models/completion-model.ts'
 import { findOrgPolicy, type OrgPolicy } from '#shared/org/base/org-policy.postgres.ts'
 import {
-  extractJson,
   meteredCompletion,
   UnusableAnswer,
   type CompletionBackend,

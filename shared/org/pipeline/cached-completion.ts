@@ -16,7 +16,11 @@ import {
 import { recordBill } from '#shared/billing/bill.postgres.ts'
 import type { Shape } from '#shared/core/shape.ts'
 import { sanitizeJson } from '#shared/core/sanitize-text.ts'
-import type { CompletionRequest, CompletionModel } from '#shared/models/completion-model.ts'
+import {
+  extractJson,
+  type CompletionModel,
+  type CompletionRequest,
+} from '#shared/models/completion-model.ts'
 import type { Postgres, Transaction } from '#shared/storage/postgres/connect.ts'
 import type { Seal } from '#shared/core/seal.ts'
 import type { Config } from '#shared/core/config.ts'
@@ -160,23 +164,6 @@ export class UnusableAnswer extends Refusal {
 }
 
 export const unusableAnswer = (fault: string): UnusableAnswer => new UnusableAnswer(fault)
-
-/** Reads JSON from an answer: plain, in a fence, or with prose around it; undefined without whole JSON. */
-export function extractJson(text: string): unknown {
-  const [, inFence, afterFence] = text.split('```', 3)
-  const fenced = afterFence === undefined ? undefined : inFence?.replace(/^json/, '').trim()
-  const braced = text.slice(text.indexOf('{'), text.lastIndexOf('}') + 1)
-  for (const candidate of [text, fenced, braced]) {
-    if (candidate === undefined) continue
-    try {
-      const value: unknown = JSON.parse(candidate)
-      if (typeof value === 'object' && value !== null) return value
-    } catch {
-      // The next reading may do.
-    }
-  }
-  return undefined
-}
 
 /**
  * Opens a model of the organization's provider with a key of its owner's account; the operator's keys do not pay

@@ -80,23 +80,15 @@ export async function findKeptBack(
 }
 
 /** The scope of no member that sees what the one who asked might see. */
-const toViewer = ({
-  org,
-  vault,
-  epoch,
-  revision,
-  space,
-  allowedTags,
-  wildcard,
-}: OpenQuestion): MemberScope => ({
-  org,
-  memberId: org,
+const toViewer = (question: OpenQuestion): MemberScope => ({
+  org: question.org,
+  memberId: question.org,
   teamMemberId: '',
-  orgVault: vault,
-  orgEpoch: epoch,
-  orgRevision: revision,
-  orgSpace: space,
-  allowedTags,
-  wildcard,
+  orgVault: question.vault,
+  orgEpoch: question.epoch,
+  orgRevision: question.revision,
+  orgSpace: question.space,
+  allowedTags: question.allowedTags,
+  wildcard: question.wildcard,
   policyVersion: 0,
 })

@@ -68,20 +68,13 @@ type OpenEntry = { entry: ProfileEntry; open: number }
 
 type CurrentFact = { value: string; source: OpenEntry }
 
-const toEntry = ({
-  kind,
-  quote,
-  memory,
-  position,
-  speaker,
-  at,
-}: SourcedStatement): ProfileEntry => ({
-  kind,
-  quote,
-  memory,
-  position,
-  ...(speaker !== undefined && { speaker }),
-  since: at,
+const toEntry = (statement: SourcedStatement): ProfileEntry => ({
+  kind: statement.kind,
+  quote: statement.quote,
+  memory: statement.memory,
+  position: statement.position,
+  ...(statement.speaker !== undefined && { speaker: statement.speaker }),
+  since: statement.at,
   until: null,
   replacedBy: null,
 })

@@ -16,7 +16,7 @@ import type { Postgres } from '#shared/storage/postgres/connect.ts'
 import { acceptOperation } from '#shared/operations/accept-operations.ts'
 import { insertLongOperation } from '#shared/operations/operation-steps.postgres.ts'
 import { firstStepJobs } from '#shared/vault/base/long-operation.ts'
-import { findOperationState, type NewOperation } from '#shared/operations/operations.postgres.ts'
+import { findOperationState } from '#shared/operations/operations.postgres.ts'
 import { takeVaultAdvisoryLock } from '#shared/vault/base/vaults.postgres.ts'
 import type { Queue } from '#shared/storage/queue/queue.ts'
 import type { Embedders } from '#shared/models/embedders.ts'
@@ -54,7 +54,9 @@ export async function acceptFile(
   caller: Caller,
   incoming: IncomingFile,
 ): Promise<string> {
-  const { kind, session, replaces, document } = incoming
+  const { kind, session, replaces, document, awaited } = incoming
+  const { account, keyHash } = caller
+  const billed = { account, keyHash, billing: 'at end' } as const
   const model =
     incoming.embeddings === undefined || incoming.embeddings === embedders.defaultModel
       ? embedders.defaultModel
@@ -75,13 +77,12 @@ export async function acceptFile(
     const operation = await incoming.onReceived(requestHash)
     return await postgres.transaction(async tx => {
       await takeVaultAdvisoryLock(tx, vault, 'bulk')
-      if ((await findOperationState(tx.query, caller.account, operation)) !== undefined)
-        return operation
+      if ((await findOperationState(tx.query, account, operation)) !== undefined) return operation
       const running = await findSameFileInFlight(tx.query, vault, requestHash)
       if (running !== undefined) return running
       if (document !== undefined) await endEarlierVersions(tx.query, vault, document)
       await acceptOperation(tx, queue, {
-        operation: newOperation(caller, operation, { ...incoming, lines }),
+        operation: { ...billed, id: operation, vault, kind, awaited, session, total: lines },
         queueName: kind,
         async jobs({ epoch, pending }) {
           const chunks = await claimFile(tx.query, file, { operation, requestHash, epoch })
@@ -92,23 +93,5 @@ export async function acceptFile(
     })
   } finally {
     await dropUnclaimedFile(postgres.query, file)
-  }
-}
-
-function newOperation(
-  { account, scope, keyHash }: Caller,
-  id: string,
-  { kind, awaited, session, lines }: IncomingFile & { lines: number },
-): NewOperation {
-  return {
-    id,
-    account,
-    vault: scope.vault,
-    keyHash,
-    kind,
-    awaited,
-    session,
-    total: lines,
-    billing: 'at end',
   }
 }

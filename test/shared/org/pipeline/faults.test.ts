@@ -1,7 +1,7 @@
 import t from 'tap'
 import fc from 'fast-check'
 import { mintId } from '#shared/core/ids.ts'
-import { extractJson } from '#shared/org/pipeline/cached-completion.ts'
+import { extractJson } from '#shared/models/completion-model.ts'
 import { findTurn, type TurnRow } from '#shared/org/base/org-turns.postgres.ts'
 import { redriveDeadLetters } from '#shared/storage/queue/queue-admin.ts'
 import { startJobWorkers } from '#test/support/start/api.ts'
