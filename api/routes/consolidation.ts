@@ -168,22 +168,16 @@ function presentContract(target: TargetTier): ReflectionContract {
 }
 
 /** A memory with the tiers below and above it. */
-const presentInspection = ({
-  memory,
-  sources,
-  sourcesTotal,
-  sourcesDeleted,
-  consolidatedInto,
-}: MemoryInspection) => ({
+const presentInspection = ({ memory, sources, ...inspection }: MemoryInspection) => ({
   memory_id: memory.id,
   tier: memory.tier,
   batch_id: memory.batch,
   covers: memory.covers && presentSpan(memory.covers),
   sources: sources.map(presentSource),
-  sources_total: sourcesTotal,
-  sources_deleted: sourcesDeleted,
-  truncated: sourcesTotal - sourcesDeleted > sources.length,
-  consolidated_into: consolidatedInto.map(presentCoveringReflection),
+  sources_total: inspection.sourcesTotal,
+  sources_deleted: inspection.sourcesDeleted,
+  truncated: inspection.sourcesTotal - inspection.sourcesDeleted > sources.length,
+  consolidated_into: inspection.consolidatedInto.map(presentCoveringReflection),
   ...presentExpiry(memory),
 })
 

@@ -136,11 +136,7 @@ function readBody(ctx: RouterContext): AsyncIterable<Uint8Array> {
 
 function withoutText(name: string, leftOut: readonly { what: string; count: number }[]): Refusal {
   const why = leftOut.map(({ what, count }) => `${what}: ${count}`).join(', ')
-  return new Refusal(
-    'invalid',
-    `${name} has no text${why && ` (${why})`}`,
-    'Have a scan read by a program for that first, and send what it writes',
-  )
+  return refusal('invalid', 'documentWithoutText', { name, why: why && ` (${why})` })
 }
 
 async function* toJsonLines(lines: readonly UploadedLine[]): AsyncGenerator<Uint8Array> {

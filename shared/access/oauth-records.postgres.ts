@@ -21,20 +21,14 @@ const grace = `interval '30 seconds'`
  */
 export async function upsertOAuthRecord(
   query: Query,
-  {
-    model,
-    id,
-    payload,
-    seconds,
-    application,
-    grantId,
-  }: RecordPlace & {
+  record: RecordPlace & {
     payload: string
     seconds: number
     application: string | null
     grantId: Buffer | null
   },
 ): Promise<boolean> {
+  const { model, id, payload, seconds, application, grantId } = record
   try {
     await query(
       `insert into oauth_records (model, id, payload, expires_at, application, grant_id)

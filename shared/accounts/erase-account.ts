@@ -89,15 +89,10 @@ async function scheduleErasureCheck(
  * @throws Refusal `unavailable` when a store is out of reach.
  */
 export async function finishAccountErasure(
-  {
-    postgres,
-    mongo,
-    queue,
-    config,
-    now,
-  }: Stores & { queue: Queue; config: Config; now: () => number },
+  backend: Stores & { queue: Queue; config: Config; now: () => number },
   job: AccountEraseJob,
 ): Promise<boolean> {
+  const { postgres, mongo, queue, config, now } = backend
   const erasure = await findAccountErasure(postgres.query, job.operation)
   if (!erasure || erasure.finishedAt) return true
   const { open, memories } = await readErasureProgress(postgres.query, erasure.account)

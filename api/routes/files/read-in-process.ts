@@ -4,6 +4,7 @@ import { pipeline } from 'node:stream/promises'
 import type { Piece } from '#api/import/documents/pieces.ts'
 import type { Losses } from '#api/import/draft.ts'
 import { Refusal, type RefusalReason } from '#shared/core/errors.ts'
+import { refusal } from '#shared/core/refusal.ts'
 import { withKeyedMutex } from '#shared/core/keyed-mutex.ts'
 
 /** What one document may take. The wall clock ends a process that the CPU clock does not. */
@@ -77,23 +78,15 @@ async function read(
     end = line.end ?? end
   }
   await sending
-  if (!end)
-    throw new Refusal(
-      'too-large',
-      `${document.name} takes more than may be spent to read it`,
-      dividing,
-    )
+  if (!end) throw refusal('too-large', 'documentTooCostly', { name: document.name })
   return { pieces, end }
 }
-
-const dividing = 'Divide it, or send its text'
 
 async function* withinBytes(source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   let bytes = 0
   for await (const chunk of source) {
     bytes += chunk.length
-    if (bytes > documentLimits.bytes)
-      throw new Refusal('too-large', 'The file is larger than 64 MiB', dividing)
+    if (bytes > documentLimits.bytes) throw refusal('too-large', 'documentTooLarge')
     yield chunk
   }
 }

@@ -146,16 +146,10 @@ const toUserFields = <Email>(body: Omit<ChangeUserBody, 'email'> & { email: Emai
   roleIds: body.role_ids,
 })
 
-const presentReviewer = ({
-  id,
-  email,
-  masked,
-  createdBy,
-  createdAt,
-}: ReviewerRow): OrgReviewer => ({
-  reviewer_id: id,
-  email,
-  masked_key: masked,
-  created_by: createdBy,
-  created_at: createdAt.getTime(),
+const presentReviewer = (row: ReviewerRow): OrgReviewer => ({
+  reviewer_id: row.id,
+  email: row.email,
+  masked_key: row.masked,
+  created_by: row.createdBy,
+  created_at: row.createdAt.getTime(),
 })

@@ -84,13 +84,8 @@ export function partOf(range: SearchRange, first: number, end: number): SearchRa
 }
 
 /** Finds the newest allowed row of a text. Where a text has copies outside of the range all rows are read, once. */
-function newestRows({
-  tierIndex,
-  first,
-  end,
-  allowsAll,
-  allows,
-}: Omit<SearchRange, 'newestOf'>): SearchRange['newestOf'] {
+function newestRows(range: Omit<SearchRange, 'newestOf'>): SearchRange['newestOf'] {
+  const { tierIndex, first, end, allowsAll, allows } = range
   if (!tierIndex.hasCopies)
     return row => (row >= first && row < end && (allowsAll || allows(row)) ? row : -1)
   if (allowsAll && first === 0 && end === tierIndex.count) return row => tierIndex.newestRow(row)

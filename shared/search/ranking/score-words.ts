@@ -38,13 +38,8 @@ export type Positions = {
 }
 
 /** Positions are rows of the range, or the numbers of texts where texts have copies. */
-export function positionsOf({
-  tierIndex,
-  first,
-  end,
-  allowsAll,
-  newestOf,
-}: SearchRange): Positions {
+export function positionsOf(range: SearchRange): Positions {
+  const { tierIndex, first, end, allowsAll, newestOf } = range
   const { wordIndex } = tierIndex
   if (tierIndex.hasCopies) {
     const { textsEnd: count, textBySlot } = tierIndex

@@ -47,13 +47,8 @@ export const deleteTombstonesBefore = (
 ): Promise<number> =>
   deleteSome(mongo, vault, { ...tombstoneFilter(vault), tomb_at: { $lt: before } }, limit)
 
-function clearedFilter({
-  vault,
-  session,
-  from,
-  upTo,
-  vaultEpoch,
-}: ClearedRange): Filter<MemoryDocument> {
+function clearedFilter(cleared: ClearedRange): Filter<MemoryDocument> {
+  const { vault, session, from, upTo, vaultEpoch } = cleared
   const epochs = { $gte: from, $lte: upTo }
   if (session === null) return { vault: { $eq: vault }, epoch: epochs }
   return {

@@ -119,13 +119,8 @@ function createNearestCollector(count: number): { offer(row: CosineRow): void; i
 }
 
 /** The filter of a question without its partition, in operators that a search index supports too. */
-export function questionFilter({
-  tiers,
-  importance,
-  condition,
-  from,
-  to,
-}: NearestQuestion): Filter<MemoryDocument> {
+export function questionFilter(question: NearestQuestion): Filter<MemoryDocument> {
+  const { tiers, importance, condition, from, to } = question
   const at = {
     ...(from !== undefined && { $gte: new Date(from) }),
     ...(to !== undefined && { $lt: new Date(to) }),
