@@ -59,13 +59,18 @@ export class BodyBytes {
     this.#recentBytes = 0
   }
 
+  /** Of 4 KiB or more on average, but for the last 256. */
+  get parts(): readonly Uint8Array[] {
+    return [...this.#parts, ...this.#recent]
+  }
+
   toBuffer(): Buffer {
-    return Buffer.concat([...this.#parts, ...this.#recent])
+    return Buffer.concat(this.parts)
   }
 
   /** Frees the memory of all chunks, which nothing else may read: a collector comes to it long after. */
   free(): void {
-    for (const { buffer, byteLength } of [...this.#parts, ...this.#recent])
+    for (const { buffer, byteLength } of this.parts)
       if (buffer instanceof ArrayBuffer && buffer.byteLength === byteLength) buffer.transfer(0)
     this.#parts = []
     this.#recent = []

@@ -33,6 +33,8 @@ export function presentAccountExportLine(exported: AccountExportItem): TypedLine
       return { type: 'vault', vault: exported.number, ...presentVault(exported.vault) }
     case 'memory':
       return { type: 'memory', vault: exported.number, ...exported.memory }
+    case 'file':
+      return { type: 'file', vault: exported.number, ...exported.file }
     case 'trace':
       return { type: 'trace', vault: exported.number, ...presentStoredTrace(exported.trace) }
     case 'account_event': {

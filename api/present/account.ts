@@ -57,6 +57,7 @@ export const presentAccountPolicy = ({
   trace_days: traces.days,
   verbatim: storage.verbatim,
   tell_absence: storage.tellAbsence,
+  keep_files: storage.keepFiles,
   sessions: storage.coreSessions ? ('core' as const) : ('apart' as const),
   store_response: storage.responseWithInput ? ('with_input' as const) : ('always' as const),
 })

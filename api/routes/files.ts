@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto'
+import { Readable } from 'node:stream'
 import type { Router, RouterContext } from '@koa/router'
 import type { ApiBackend } from '#api/edge/api-backend.ts'
 import { memoryKey } from '#api/edge/auth.ts'
 import { rejectMultipart, requireEncoding } from '#api/edge/body.ts'
 import { bodyShareOf } from '#api/edge/body-budget.ts'
-import { streamBody } from '#api/edge/body-stream.ts'
+import { BodyBytes, streamBody } from '#api/edge/body-stream.ts'
 import { allowSlowBody } from '#api/edge/body-timeouts.ts'
 import { endpoint } from '#api/edge/endpoint.ts'
 import { ndjsonLimits } from '#api/edge/ndjson.ts'
@@ -29,6 +30,7 @@ import {
   listDocuments,
   type ListedDocument,
 } from '#shared/vault/bulk/documents.mongo.ts'
+import { listKeptFiles, readKeptBytes } from '#shared/vault/bulk/kept-files.postgres.ts'
 import { endEarlierVersions } from '#shared/vault/bulk/files.postgres.ts'
 import { pieceKey } from '#shared/vault/bulk/upload-lines.ts'
 import { deleteInParts } from '#shared/vault/delete/delete-memories.ts'
@@ -53,7 +55,10 @@ export function files(router: Router, backend: ApiBackend): void {
       // The file could not be found by it any more.
       if (redaction && applyRedaction(redaction, id, 'file_id') !== id)
         throw refusal('invalid', 'fileIdKeptOut')
-      const { pieces, end } = await readInProcess(caller.account, readBody(ctx), {
+      // A copy that is not redacted would undo the policy.
+      const { keepFiles } = caller.keyRow.storage
+      const kept = keepFiles && !redaction ? new BodyBytes() : undefined
+      const { pieces, end } = await readInProcess(caller.account, readBody(ctx, kept), {
         name,
         mediaType: ctx.request.type,
       })
@@ -79,12 +84,22 @@ export function files(router: Router, backend: ApiBackend): void {
         embeddings,
         replaces: false,
         document: id,
+        keep: kept && { name, parts: kept.parts },
       })
+      kept?.free()
+      bodyShareOf(ctx).release()
       await sendOperationOutcome(ctx, backend, caller, operation)
       if (ctx.status >= 300) return
       const { kind, pages } = end
-      const file = { file_id: id, name, kind, pages, left_out: leftOut }
-      ctx.body = presentStored(ctx.body as UploadAnswer, file)
+      const answer = ctx.body as Partial<UploadAnswer>
+      const files = await listKeptFiles(backend.postgres.query, caller.scope.vault, id)
+      const isKept = files.some(file => file.operation === operation)
+      const file = { file_id: id, name, kind, pages, left_out: leftOut, kept: isKept }
+      const notKept = 'The redaction policy is on, and a copy that is not redacted would undo it'
+      ctx.body = presentStored(answer, {
+        ...file,
+        ...(keepFiles && redaction && { not_kept: notKept }),
+      })
     },
   })
 
@@ -93,9 +108,11 @@ export function files(router: Router, backend: ApiBackend): void {
     route: 'GET /v1/memory/files',
     auth: memoryKey(requireRetrievePermission),
     async handle({ caller: { scope }, query: { limit, cursor } }, ctx) {
+      const files = await listKeptFiles(backend.postgres.query, scope.vault)
+      const kept = new Map(files.flatMap(row => (row.isStored ? [[row.fileId, row.size]] : [])))
       const positionOf = ({ id, session }: ListedDocument): string => JSON.stringify([id, session])
       const listed = (await listDocuments(backend, scope))
-        .map(row => ({ ...row, position: positionOf(row) }))
+        .map(row => ({ ...row, position: positionOf(row), keptBytes: kept.get(row.id) ?? 0 }))
         .toSorted((one, other) => (one.position < other.position ? -1 : 1))
       const page = await readPage(
         backend.cursors,
@@ -105,6 +122,23 @@ export function files(router: Router, backend: ApiBackend): void {
         ({ position }) => position,
       )
       ctx.body = presentPage(page, presentDocument)
+    },
+  })
+
+  // Gives back a file that the policy keeps, byte for byte.
+  endpoint(router, backend, {
+    route: 'GET /v1/memory/files/content',
+    auth: memoryKey(requireRetrievePermission),
+    async handle({ caller: { scope }, query: { file_id: id } }, ctx) {
+      const { query } = backend.postgres
+      const kept = (await listKeptFiles(query, scope.vault, id)).find(({ isStored }) => isStored)
+      if (!kept || (await findPieces(backend.mongo, scope, id)).length === 0)
+        throw new Refusal('missing', 'No such file is kept', 'GET /v1/memory/files tells which are')
+      ctx.attachment(kept.name)
+      // Not the type that the client named: a browser shows none of it.
+      ctx.type = 'application/octet-stream'
+      ctx.length = kept.size
+      ctx.body = Readable.from(readKeptBytes(query, { vault: scope.vault, id: kept.id }))
     },
   })
 
@@ -127,11 +161,22 @@ export function files(router: Router, backend: ApiBackend): void {
 const idOfName = (name: string): string =>
   formatUuid(createHash('sha256').update(name.normalize('NFC')).digest().subarray(0, 16))
 
-function readBody(ctx: RouterContext): AsyncIterable<Uint8Array> {
+/** @param kept receives the bytes, which are held while they arrive */
+function readBody(ctx: RouterContext, kept?: BodyBytes): AsyncIterable<Uint8Array> {
   const encoding = requireEncoding(ctx, ['identity', 'gzip'], 'Send the file plain, or with gzip')
   rejectMultipart(ctx, 'Send the file itself, such as with curl --data-binary @report.pdf')
   allowSlowBody(ctx.req)
-  return streamBody(ctx, encoding, bodyShareOf(ctx).dropped)
+  const share = bodyShareOf(ctx)
+  const body = streamBody(ctx, encoding, share.dropped)
+  let bytes = 0
+  const held = async function* (): AsyncGenerator<Uint8Array> {
+    for await (const chunk of body) {
+      kept!.push(chunk)
+      share.hold((bytes += chunk.length))
+      yield chunk
+    }
+  }
+  return kept ? held() : body
 }
 
 function withoutText(name: string, leftOut: readonly { what: string; count: number }[]): Refusal {
@@ -154,7 +199,7 @@ function presentStored(
   return { status, ...file, ...counts, ...(errors && { errors }), operation_id }
 }
 
-const presentDocument = (row: ListedDocument) => ({
+const presentDocument = (row: ListedDocument & { keptBytes: number }) => ({
   file_id: row.id,
   name: row.name,
   session_id: row.session,
@@ -162,4 +207,5 @@ const presentDocument = (row: ListedDocument) => ({
   pages: row.pages,
   tokens: row.tokens,
   stored_at: row.storedAt.toISOString(),
+  kept_bytes: row.keptBytes,
 })

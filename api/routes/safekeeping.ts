@@ -67,6 +67,7 @@ export function safekeeping(router: Router, backend: ApiBackend): void {
             responseWithInput: stored && stored === 'with_input',
             coreSessions: sessions && sessions === 'core',
             tellAbsence,
+            keepFiles: body.keep_files,
           },
         },
       )

@@ -113,7 +113,8 @@ const keyRowColumns = `k.vault, k.account, k.kind, k.rights, v.owner as "isOwner
   a.retention_days as "retentionDays",
   json_build_object('mode', a.traces, 'days', a.trace_days) as traces,
   json_build_object('verbatim', a.verbatim, 'responseWithInput', a.response_with_input,
-                    'coreSessions', a.core_sessions, 'tellAbsence', a.tell_absence) as storage,
+                    'coreSessions', a.core_sessions, 'tellAbsence', a.tell_absence,
+                    'keepFiles', a.keep_files) as storage,
   coalesce(v.next_expiry <= clock_timestamp(), false) as "hasExpired",
   v.raw_units as "rawUnits", v.raw_tokens as "rawTokens", v.tier2_count as "tier2Count",
   v.tier2_importance as "tier2Importance", v.tier2_tokens as "tier2Tokens"`

@@ -1,5 +1,6 @@
 import { readAccountPolicy, type AccountPolicy } from '#shared/accounts/policy.ts'
 import { exportMemories } from '#shared/vault/bulk/export-memories.mongo.ts'
+import { listKeptFiles, readKeptBytes } from '#shared/vault/bulk/kept-files.postgres.ts'
 import type { ExportedLine } from '#shared/domain/file-types.ts'
 import { readPages } from '#shared/core/hash-chain.ts'
 import { exportOrgItems, type OrgExportItem } from '#shared/org/trail/export-organization.ts'
@@ -35,6 +36,7 @@ export type AccountExportItem =
   | { type: 'application'; application: Application }
   | { type: 'vault'; number: number; vault: AccountVault }
   | { type: 'memory'; number: number; memory: ExportedLine }
+  | { type: 'file'; number: number; file: object }
   | { type: 'trace'; number: number; trace: StoredCallTrace }
   | { type: 'account_event'; account: string; event: AccountEvent }
 
@@ -68,6 +70,11 @@ export async function* exportAccountItems(
     const everything = { session: undefined, embedder: undefined }
     for await (const memory of whileStored(exportMemories(backend, vault, everything))) {
       yield { type: 'memory', number, memory }
+    }
+    for (const { id, fileId, name, size } of await listKeptFiles(query, vault.vault)) {
+      const file = { file_id: fileId, name, bytes: size }
+      for await (const part of readKeptBytes(query, { ...vault, id }))
+        yield { type: 'file', number, file: { ...file, content: part.toString('base64') } }
     }
     for await (const trace of listAllCallTraces(query, vault.vault, policy.traces)) {
       yield { type: 'trace', number, trace }

@@ -35,7 +35,8 @@ export async function findAccountPolicy(
                               'micros', user_monthly_micros) as "userLimits",
             json_build_object('mode', traces, 'days', trace_days) as traces,
             json_build_object('verbatim', verbatim, 'responseWithInput', response_with_input,
-                              'coreSessions', core_sessions, 'tellAbsence', tell_absence) as storage
+                              'coreSessions', core_sessions, 'tellAbsence', tell_absence,
+                              'keepFiles', keep_files) as storage
      from accounts where id = $1`,
     [account],
     'accounts.policy',
@@ -54,7 +55,7 @@ export type StoredPolicyChange = {
 
 const columns = (
   'redaction create_users verbatim response_with_input traces trace_days user_daily_requests ' +
-  'user_daily_tokens user_monthly_micros core_sessions tell_absence'
+  'user_daily_tokens user_monthly_micros core_sessions tell_absence keep_files'
 ).split(' ')
 const columnsOf = (row: 'a' | 'p'): string => columns.map(name => `${row}.${name}`).join(', ')
 
@@ -83,6 +84,7 @@ export async function putAccountPolicy(
                   case when $10 then $11 else user_daily_tokens end as user_daily_tokens,
                   coalesce($12, core_sessions) as core_sessions,
                   coalesce($13, tell_absence) as tell_absence,
+                  coalesce($16, keep_files) as keep_files,
                   case when $14 then $15 else user_monthly_micros end as user_monthly_micros
            from accounts where id = $1) p
      where a.id = p.id
@@ -103,6 +105,7 @@ export async function putAccountPolicy(
       storage.tellAbsence,
       userLimits.micros !== undefined,
       userLimits.micros ?? null,
+      storage.keepFiles,
     ],
     'accounts.put-policy',
   )

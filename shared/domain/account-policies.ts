@@ -8,6 +8,8 @@ export type StoragePolicy = {
   coreSessions: boolean
   /** A question to memory that has no answer is told so, in place of silence. */
   tellAbsence: boolean
+  /** Files that bring memories are kept themselves. */
+  keepFiles: boolean
 }
 
 type Change<Policy> = { [Name in keyof Policy]?: Policy[Name] | undefined }

@@ -3,6 +3,7 @@ import type { StepJob } from '#shared/domain/job-payloads.ts'
 import { storeChunk } from '#shared/vault/bulk/store-chunk.ts'
 import { removeEarlierVersion } from '#shared/vault/delete/remove-earlier-version.ts'
 import { createTestClient } from '#test/support/start/api.ts'
+import { countRows } from '#test/support/checks/observe.ts'
 import { killAtSteps } from '#test/support/checks/kill-at-step.ts'
 import { countAcceptedFiles, jobsOf } from '#test/support/checks/observe-jobs.ts'
 import { readVaultScope } from '#test/support/checks/stored-memories.ts'
@@ -19,6 +20,12 @@ killAtSteps(t, {
       const key = await scene.newKey()
       const client = createTestClient(base, key)
       const { vault } = await readVaultScope(backend, key)
+      await client.send('PUT', '/v1/account/policy', { body: { keep_files: true } })
+      const kept = async (): Promise<string> => {
+        const path = '/v1/memory/files/content?file_id='
+        const [file] = (await client.get('/v1/memory/files')).body.items
+        return (await client.get(path + file.file_id)).body
+      }
       const paragraphs = (from: number): string[] =>
         Array.from({ length: 450 }, (_, n) => `Paragraph ${from + n} ${'says so '.repeat(120)}.`)
       const send = async (texts: string[]): Promise<string> => {
@@ -39,6 +46,8 @@ killAtSteps(t, {
         }
       const earlier = await texts()
       t.equal(earlier.length, 450)
+      const whole = paragraphs(0).join('\n\n')
+      t.equal(await kept(), whole)
       let operation = ''
       const isWhole = async (): Promise<void> => {
         const told = new Set(await texts())
@@ -46,6 +55,7 @@ killAtSteps(t, {
           earlier.every(text => told.has(text)),
           'the earlier version is told',
         )
+        t.equal(await kept(), whole, 'and given')
       }
       return {
         steps: [
@@ -61,7 +71,46 @@ killAtSteps(t, {
           await waitUntil('it is stored', async () => (await told()).state === 'done')
           t.match((await told()).outcome.body.stats, { memories: 450, stored: 400, skipped: 50 })
           t.same(await texts(), paragraphs(400).sort())
+          t.equal(await kept(), paragraphs(400).join('\n\n'))
+          t.equal(await countRows(backend, { table: 'kept_files', vault }), 1)
           t.equal(await countAcceptedFiles(backend, vault), 0)
+        },
+      }
+    },
+  },
+
+  'a file is to be kept: it is there with its upload, or nothing of it is': {
+    killed: 'api',
+    working: true,
+    async begin(t, open) {
+      const scene = await open()
+      const { backend, base } = scene
+      const key = await scene.newKey()
+      const client = createTestClient(base, key)
+      const { vault } = await readVaultScope(backend, key)
+      await client.send('PUT', '/v1/account/policy', { body: { keep_files: true } })
+      const body = `The lease runs. ${'And so on. '.repeat(200_000)}`
+      const send = (to: string) =>
+        createTestClient(to, key).send('POST', '/v1/memory/files?name=a.txt&file_id=a', {
+          headers: { 'content-type': 'text/plain' },
+          body,
+        })
+      const content = () => client.get('/v1/memory/files/content?file_id=a')
+      return {
+        steps: [
+          { at: `before 1 commit ${vault}`, during: send },
+          {
+            before: async () => void t.equal((await content()).status, 404),
+            at: `after 1 commit ${vault}`,
+            during: send,
+          },
+        ],
+        async afterwards() {
+          await waitUntil('it is kept', async () => (await content()).status === 200)
+          t.equal((await content()).body, body)
+          const kept =
+            'select from kept_files where vault = $1 and operation is not null group by id'
+          t.equal((await backend.postgres.query(kept, [vault])).rowCount, 1)
         },
       }
     },

@@ -34,6 +34,7 @@ export const operations = {
   removeScimToken: {"route":"DELETE /v1/orgs/:orgId/scim-tokens/:tokenId","takesKey":true,"writes":true},
   storeFile: {"route":"POST /v1/memory/files","query":["name","file_id","timestamp","metadata","session_id","embeddings"],"headers":{"prefer":"prefer"},"body":"bytes","takesKey":true,"writes":true},
   listFiles: {"route":"GET /v1/memory/files","query":["limit","cursor"]},
+  downloadFile: {"route":"GET /v1/memory/files/content","query":["file_id"]},
   deleteFile: {"route":"DELETE /v1/memory/files","query":["file_id"],"writes":true},
   createKey: {"route":"POST /v1/keys","body":"json","takesKey":true,"writes":true},
   rotateKey: {"route":"POST /v1/keys/rotate","body":"json","takesKey":true,"writes":true},
@@ -189,7 +190,7 @@ export interface Methods {
   disconnectApplication: Method<'DELETE /v1/applications/:applicationId'>
   /** Stores a file of JSON lines, at most 10,000 of 256 KiB each (an escape counts as what it stands for), in the core vault or a session. A faulty line does not affect the others, nor does one that is too long. A line whose text and time the vault already has is skipped, so a file may be sent again; a line without a time is the same as an earlier one of that text without a time. What has been deleted since is stored again. Needs a card on file. Bills storage. */
   upload: UploadMethod<'POST /v1/memory/upload'>
-  /** Streams the whole vault, or one session of it, as JSON lines: the core vault, then session by session; in each raw memories before reflections before high-level ones, oldest first. Sources therefore come before what covers them. A clearing of the vault ends the stream early. Bills nothing. */
+  /** Streams the whole vault, or one session of it, as JSON lines: the core vault, then session by session; in each raw memories before reflections before high-level ones, oldest first. Sources therefore come before what covers them. A clearing of the vault ends the stream early. Files that the policy keeps are not in it: `GET /v1/memory/files/content` gives each, and the export of the account has all. Bills nothing. */
   exportVault: Method<'GET /v1/memory/export'>
   /** Restores exported lines with their times and lineage, at most 10,000 of 8 MiB each, in any order. Ids are kept where they are free; a memory whose id is another vault's, or was deleted, gets a new one, always the same, and lineage follows. Vectors of this space are used, others are computed again. A memory that has expired is skipped and listed in `errors`. A faulty line does not affect the others. Needs a card on file, but for a dry run. Bills storage. */
   importVault: UploadMethod<'POST /v1/memory/import'>
@@ -223,7 +224,9 @@ export interface Methods {
   storeFile: FileMethod<'POST /v1/memory/files'>
   /** Pages through the files of the vault and its sessions, by their ids. A file is what was stored through it: a memory with a `file_id` of another kind in its metadata is no part of it. One whose memories are gone is not listed. Bills nothing. */
   listFiles: Method<'GET /v1/memory/files'>
-  /** Removes a file: all memories that were stored of it, in the core vault and in every session, as `POST /v1/memory/delete-ids` does. They are invisible before the answer. A file that is being stored is a 409: its operation can be cancelled first. Bills the tokens of what was removed. */
+  /** Gives back a file that the policy keeps, byte for byte, under its name: the newest version of which all is stored. It is there as long as a memory of it is. Bills nothing. */
+  downloadFile: Method<'GET /v1/memory/files/content'>
+  /** Removes a file, and itself where it is kept: all memories that were stored of it, in the core vault and in every session, as `POST /v1/memory/delete-ids` does. They are invisible before the answer. A file that is being stored is a 409: its operation can be cancelled first. Bills the tokens of what was removed. */
   deleteFile: Method<'DELETE /v1/memory/files'>
   /** Mints a Memory Key with an empty vault of its own, in the account of the key that asks. The account's provider keys serve it too. With `rights` it opens the vault of the key that asks, or those of the account's users, and does less. With `external_id`, which only an owner key may send, it is the key of that user: made by the first request, and the same by every later one and by those at the same time, with the name and expiry that it has. A user whose key was revoked or has expired is a 409. */
   createKey: Method<'POST /v1/keys'>

@@ -36,6 +36,7 @@ export const CreateScimTokenBody = shapeOf<Types.CreateScimTokenBody>('CreateSci
 export const StoreFileQuery = shapeOf<Types.StoreFileQuery>('StoreFileQuery', 'query')
 export const StoreFileBody = shapeOf<Types.StoreFileBody>('StoreFileBody', 'body')
 export const ListFilesQuery = shapeOf<Types.ListFilesQuery>('ListFilesQuery', 'query')
+export const DownloadFileQuery = shapeOf<Types.DownloadFileQuery>('DownloadFileQuery', 'query')
 export const DeleteFileQuery = shapeOf<Types.DeleteFileQuery>('DeleteFileQuery', 'query')
 export const CreateKeyBody = shapeOf<Types.CreateKeyBody>('CreateKeyBody', 'body')
 export const RotateKeyBody = shapeOf<Types.RotateKeyBody>('RotateKeyBody', 'body')

@@ -46,6 +46,8 @@ export type GraftAnswer = GraftDone | GraftPreview
 export type RoleIds = string[]
 export type FileKind =
   'pdf' | 'docx' | 'pptx' | 'xlsx' | 'html' | 'markdown' | 'mail' | 'separated' | 'text'
+/** GET /v1/memory/files/content */
+export type DownloadFileAnswer = string
 export type VaultKind = 'own' | 'user' | 'team'
 export type MatchReason = 'words' | 'similarity' | 'name' | 'time' | 'context'
 /** A name people read. */
@@ -1162,6 +1164,10 @@ export interface ReadFile {
   pages: number
   /** what became no memory: pictures, pages without text, what is over a limit */
   left_out: LeftOut[]
+  /** whether the file itself is kept, from when all of it is stored; one of which nothing becomes a memory is not */
+  kept: boolean
+  /** why not, where `keep_files` of the policy is on */
+  not_kept?: string
 }
 /** POST /v1/memory/files */
 export interface StoreFileQuery {
@@ -1193,6 +1199,10 @@ export interface StoreFileAnswer {
   pages: number
   /** what became no memory: pictures, pages without text, what is over a limit */
   left_out: LeftOut[]
+  /** whether the file itself is kept, from when all of it is stored; one of which nothing becomes a memory is not */
+  kept: boolean
+  /** why not, where `keep_files` of the policy is on */
+  not_kept?: string
   /** memories of an earlier version that this one does not have: they are gone */
   replaced: number
   /** that the file makes */
@@ -1222,6 +1232,10 @@ export interface StoreFileAnswer202 {
   pages: number
   /** what became no memory: pictures, pages without text, what is over a limit */
   left_out: LeftOut[]
+  /** whether the file itself is kept, from when all of it is stored; one of which nothing becomes a memory is not */
+  kept: boolean
+  /** why not, where `keep_files` of the policy is on */
+  not_kept?: string
 }
 export interface ListedFile {
   file_id: string
@@ -1234,6 +1248,8 @@ export interface ListedFile {
   tokens: number
   /** when something of it was last stored */
   stored_at: string
+  /** of the file itself; 0 where it is not kept */
+  kept_bytes: number
 }
 /** GET /v1/memory/files */
 export interface ListFilesQuery {
@@ -1246,6 +1262,10 @@ export interface ListFilesAnswer {
   items: ListedFile[]
   has_more: boolean
   next_cursor: string | null
+}
+/** GET /v1/memory/files/content */
+export interface DownloadFileQuery {
+  file_id: string
 }
 /** DELETE /v1/memory/files */
 export interface DeleteFileQuery {
@@ -3578,6 +3598,8 @@ export interface AccountPolicy {
   verbatim: boolean
   /** whether models are told that nothing is remembered, as with `X-Memory-Tell-Absence: true` */
   tell_absence: boolean
+  /** whether files that `POST /v1/memory/files` reads are kept themselves, and given back; false until it is changed */
+  keep_files: boolean
   store_response: StoreResponse
   sessions: SessionsPolicy
   /** answering a change of the retention: brings what is there in line with it */
@@ -3599,6 +3621,8 @@ export interface PutAccountPolicyBody {
   verbatim?: boolean
   /** false until it is changed; left as it is when missing */
   tell_absence?: boolean
+  /** left as it is when missing; what is kept already stays until its file is deleted or sent again */
+  keep_files?: boolean
   store_response?: StoreResponse
   sessions?: SessionsPolicy
 }
@@ -3672,7 +3696,7 @@ export interface AccountEventsAnswer {
   has_more: boolean
   next_cursor: string | null
 }
-/** One thing that is kept, and its own fields: `account`: what it is; `policy`: what it keeps out of memory. `provider_key`, `webhook`, `application`: as they are listed, without their secrets. `vault`: its number in this file and its keys, masked; then its memories as `memory`, as `GET /v1/memory/export` tells them, and its call log as `trace`, newest first, both with that number. A `trace` is what `GET /v1/traces/:traceId` gives, as it is stored: each of its memories has a `mark`, the first 8 hex digits of the SHA-256 of its line (of a search, of its text), in place of `state` and `line`, `later` where that line is marked so; `question` is there where the trace keeps it, and `answer` and `cost_usd` are not; all other words are those of the `memory` of that id. There is none while the policy has none. Then its organizations, each as `GET /v1/orgs/:orgId/export` tells it. `account_event`: what was done to the account, in order; its `hash` is counted like that of an `audit_event`, over `position`, `account_id`, `event_id`, `action`, `subject`, `created_at_us` and `actor`; where an event has `before` and `after`, the compact JSON of `[before, after]` follows, and of `[before, after, org_id]` where it has an `org_id`. Last comes `end`. */
+/** One thing that is kept, and its own fields: `account`: what it is; `policy`: what it keeps out of memory. `provider_key`, `webhook`, `application`: as they are listed, without their secrets. `vault`: its number in this file and its keys, masked; then its memories as `memory`, as `GET /v1/memory/export` tells them, files that the policy keeps as `file`, and its call log as `trace`, newest first, all with that number. A `file` has a part of it as `content`, in base64, with `file_id`, `name` and the `bytes` of the whole; parts stand one after the other. A `trace` is what `GET /v1/traces/:traceId` gives, as it is stored: each of its memories has a `mark`, the first 8 hex digits of the SHA-256 of its line (of a search, of its text), in place of `state` and `line`, `later` where that line is marked so; `question` is there where the trace keeps it, and `answer` and `cost_usd` are not; all other words are those of the `memory` of that id. There is none while the policy has none. Then its organizations, each as `GET /v1/orgs/:orgId/export` tells it. `account_event`: what was done to the account, in order; its `hash` is counted like that of an `audit_event`, over `position`, `account_id`, `event_id`, `action`, `subject`, `created_at_us` and `actor`; where an event has `before` and `after`, the compact JSON of `[before, after]` follows, and of `[before, after, org_id]` where it has an `org_id`. Last comes `end`. */
 export interface AccountLine {
   type:
     | 'account'
@@ -3682,6 +3706,7 @@ export interface AccountLine {
     | 'application'
     | 'vault'
     | 'memory'
+    | 'file'
     | 'trace'
     | 'organization'
     | 'instructions'
@@ -3696,7 +3721,7 @@ export interface AccountLine {
     | 'audit_event'
     | 'account_event'
     | 'end'
-  /** of a vault, its memories and its traces */
+  /** of a vault, its memories, files and traces */
   vault?: number
   /** of everything of an organization */
   org_id?: string
@@ -4709,7 +4734,13 @@ export interface Endpoints {
     defaults: 'limit'
     answers: { 200: ListFilesAnswer }
   }
-  /** Removes a file: all memories that were stored of it, in the core vault and in every session, as `POST /v1/memory/delete-ids` does. */
+  /** Gives back a file that the policy keeps, byte for byte, under its name: the newest version of which all is stored. */
+  'GET /v1/memory/files/content': {
+    query: DownloadFileQuery
+    headers: Pick<RequestHeaders, 'x-memory-user' | 'x-memory-user-from'>
+    answers: { 200: DownloadFileAnswer }
+  }
+  /** Removes a file, and itself where it is kept: all memories that were stored of it, in the core vault and in every session, as `POST /v1/memory/delete-ids` does. */
   'DELETE /v1/memory/files': {
     query: DeleteFileQuery
     headers: Pick<RequestHeaders, 'x-memory-user' | 'x-memory-user-from'>

@@ -22,6 +22,8 @@ export type TombstonedMemory = {
   feedback: Feedback | undefined
   /** The hash of its text; undefined for one that was never stored. */
   hash: Uint8Array | undefined
+  /** The id of the document that it was a piece of. */
+  document: string | undefined
 }
 
 type TombstoneScope = Pick<DeleteIdsJob, 'operation' | 'vault' | 'epoch' | 'overAt'>
@@ -75,6 +77,7 @@ export async function tombstone(
     tokens: '$tokens',
     importance: '$importance',
     hash: '$hash',
+    file: '$file',
     consolidated: {
       $or: [
         { $and: ['$consolidated', { $eq: [{ $size: marked }, 0] }] },
@@ -135,7 +138,7 @@ const bareTombstone = { _id: '$_id', vault: '$vault' }
 
 function toTombstonedMemory(document: MemoryDocument): TombstonedMemory {
   const { _id, session, tier, tokens, importance = 0, consolidated, feedback } = document
-  const { hash } = document as Partial<MemoryDocument>
+  const { hash, file } = document as Partial<MemoryDocument>
   return {
     id: _id,
     session: session || null,
@@ -145,5 +148,6 @@ function toTombstonedMemory(document: MemoryDocument): TombstonedMemory {
     consolidated,
     feedback,
     hash: hash?.buffer,
+    document: file?.id,
   }
 }

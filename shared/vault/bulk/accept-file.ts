@@ -13,6 +13,7 @@ import {
   findSameFileInFlight,
 } from '#shared/vault/bulk/files.postgres.ts'
 import type { Postgres } from '#shared/storage/postgres/connect.ts'
+import { stageBytes } from '#shared/vault/bulk/kept-files.postgres.ts'
 import { acceptOperation } from '#shared/operations/accept-operations.ts'
 import { insertLongOperation } from '#shared/operations/operation-steps.postgres.ts'
 import { firstStepJobs } from '#shared/vault/base/long-operation.ts'
@@ -33,6 +34,8 @@ export type IncomingFile = {
   replaces: boolean
   /** The id of the document that the lines are of. */
   document?: string
+  /** The document itself, where the policy keeps it; it is kept when all of its pieces are stored. */
+  keep?: { name: string; parts: readonly Uint8Array[] } | undefined
   /** Whether a request waits for the outcome. */
   awaited: boolean
   /** Called with the hash of the request when the whole file is received. @returns the operation's id. */
@@ -54,7 +57,7 @@ export async function acceptFile(
   caller: Caller,
   incoming: IncomingFile,
 ): Promise<string> {
-  const { kind, session, replaces, document, awaited } = incoming
+  const { kind, session, replaces, document, awaited, keep } = incoming
   const { account, keyHash } = caller
   const billed = { account, keyHash, billing: 'at end' } as const
   const model =
@@ -69,6 +72,8 @@ export async function acceptFile(
   await insertLongOperation(postgres.query, staged)
   try {
     const { source, limits, reader } = incoming
+    const upload = { id: file, vault, session, document: document ?? '' }
+    if (keep) await stageBytes(postgres.query, upload, { ...keep, id: file })
     const { lines, hash } = await stageFile(postgres.query, file, source, limits, reader)
     const requestHash = createHash('sha256')
       .update(JSON.stringify([kind, session, model, replaces]))

@@ -10,6 +10,7 @@ import {
 import type { Mongo } from '#shared/storage/mongo/connect.ts'
 import { fileIndex, idIndex } from '#shared/storage/mongo/indexes.ts'
 import type { Stores } from '#shared/storage/stores.ts'
+import { dropKeptFiles, listKeptFiles } from '#shared/vault/bulk/kept-files.postgres.ts'
 import { withoutClearedSessions } from '#shared/vault/base/vaults.postgres.ts'
 
 type Scope = Pick<VaultScope, 'vault' | 'epoch'>
@@ -43,6 +44,20 @@ export async function confirmPieces(
       { hint: idIndex },
     ),
   )
+}
+
+/** Deletes those of these documents that are kept and of which no memory is left. */
+export async function dropLoneFiles(
+  { mongo, postgres: { query } }: Stores,
+  scope: Scope,
+  documents: readonly string[],
+): Promise<void> {
+  for (const document of new Set(documents)) {
+    const files = await listKeptFiles(query, scope.vault, document)
+    const kept = files.filter(({ isStored }) => isStored)
+    if (kept.length > 0 && (await findPieces(mongo, scope, document)).length === 0)
+      await dropKeptFiles(query, scope, kept)
+  }
 }
 
 export type ListedDocument = {

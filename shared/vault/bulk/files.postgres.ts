@@ -142,7 +142,8 @@ export async function claimFile(
   { operation, requestHash, epoch }: { operation: string; requestHash: Buffer; epoch: number },
 ): Promise<number[]> {
   const { rows } = await query<{ numbers: number[] }>(
-    `update long_operations l
+    `with kept as (update kept_files set operation = $2 where id = $1)
+     update long_operations l
      set operation = $2, request_hash = $3, epoch = $4,
          request = request || jsonb_build_object(
            'fileLines', (select sum((counts->>'lines')::int) from operation_steps where long_operation = $1),

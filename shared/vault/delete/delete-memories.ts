@@ -17,6 +17,7 @@ import {
   recordTombstoneDay,
   findOperationStatus,
 } from '#shared/vault/base/erasures.postgres.ts'
+import { dropLoneFiles } from '#shared/vault/bulk/documents.mongo.ts'
 import { listCommittingBatches } from '#shared/vault/consolidate/leases.postgres.ts'
 import { acceptOperation } from '#shared/operations/accept-operations.ts'
 import { findOpenOperations, finishOperation } from '#shared/operations/operations.postgres.ts'
@@ -150,6 +151,8 @@ export async function executeDeletion(
       await releaseSources(mongo, job)
     })
     const tombstoned = await findTombstonedBy(mongo, job, job.ids)
+    const documents = tombstoned.flatMap(({ document }) => document ?? [])
+    await dropLoneFiles({ postgres, mongo }, job, documents)
     const visibleIdSet = new Set(visible)
     const undeleted = (await findLiveMemories(mongo, job, visible)).filter(({ id }) =>
       visibleIdSet.has(id),

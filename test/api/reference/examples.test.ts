@@ -76,7 +76,7 @@ t.test('the examples of a vault, in the order of a life', async t => {
   made('memory', listed.items.find(({ role }: { role: string }) => role === 'user').memory_id)
   const alone = [
     ['prepare', 'search', 'edit', 'dateSearch', 'upload', 'exportVault', 'importVault', 'warmup'],
-    ['storeFile', 'listFiles', 'deleteFile'],
+    ['storeFile', 'listFiles', 'downloadFile', 'deleteFile'],
     ['stats', 'statsOfKey', 'transfer', 'graft', 'listOperations', 'readOperation', 'createKey'],
     [
       'listSessions',
@@ -89,6 +89,8 @@ t.test('the examples of a vault, in the order of a life', async t => {
       'information',
     ],
   ].flat()
+  // What is kept can be read.
+  await api.send('PUT', '/v1/account/policy', { body: { keep_files: true } })
   await works(t, alone)
   const lent = await run('checkout')
   made('batch', lent.body.batch_id)

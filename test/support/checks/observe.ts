@@ -131,8 +131,12 @@ export async function vaultRow(stores: Postgres, vault: string): Promise<VaultRo
   return row!
 }
 
-/** A table, or those of its rows whose column `org` or `account` is this one. */
-type Rows = string | { table: string; org: string } | { table: string; account: string }
+/** A table, or those of its rows whose column `org`, `account` or `vault` is this one. */
+type Rows =
+  | string
+  | { table: string; org: string }
+  | { table: string; account: string }
+  | { table: string; vault: string }
 
 /** How many rows a table has. */
 export function countRows(stores: Postgres, of: Rows): Promise<number> {

@@ -96,7 +96,9 @@ class EveryOperation(unittest.TestCase):
             self.refused(vault, "cancelOperation", 409)
 
     def files(self, vault: Vault) -> None:
+        vault.put_account_policy(keep_files=True)
         stored = self.run_one(vault, "storeFile")
+        self.assertIsInstance(self.run_one(vault, "downloadFile"), bytes)
         self.assertEqual((stored["status"], stored["skipped"]), ("complete", 0))
         again = self.run_one(vault, "storeFile")
         self.assertEqual((again["stored"], again["skipped"]), (0, stored["stored"]), "the same file adds nothing")

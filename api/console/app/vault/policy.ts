@@ -31,16 +31,9 @@ export function Policy(): View {
 const days = { type: 'number', min: 1, step: 1 } as const
 
 function PolicyForm({ saved, onSaved }: { saved: AccountPolicy; onSaved: () => void }): View {
-  const { redaction, create_users, traces, verbatim, tell_absence, store_response, sessions } =
-    saved
+  const { decided_by: _, ...own } = saved
   const { fields, of } = useFields({
-    redaction,
-    create_users,
-    traces,
-    verbatim,
-    tell_absence,
-    store_response,
-    sessions,
+    ...own,
     retention_days: String(saved.retention_days ?? ''),
     trace_days: String(saved.trace_days),
     user_daily_requests: limitText(saved.user_daily_requests),
@@ -76,6 +69,7 @@ function PolicyForm({ saved, onSaved }: { saved: AccountPolicy; onSaved: () => v
       }),
       checkboxField({ ...words.policy.verbatim, ...of('verbatim') }),
       checkboxField({ ...words.policy.tell_absence, ...of('tell_absence') }),
+      checkboxField({ ...words.policy.keep_files, ...of('keep_files') }),
       selectField({
         ...words.policy.store_response,
         ...of('store_response'),

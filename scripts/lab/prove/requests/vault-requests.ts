@@ -102,6 +102,7 @@ export const vaultRequests: Record<string, RequestPlan> = {
     keeps: answered('file', 'file_id'),
   },
   listFiles: paged('filesCursor'),
+  downloadFile: { query: ({ id }) => ({ file_id: id('file', 'any') }) },
   deleteFile: { query: ({ id }) => ({ file_id: id('file', 'take') }) },
   importVault: {
     type: lines,

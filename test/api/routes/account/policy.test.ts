@@ -60,6 +60,7 @@ t.test('200: nothing is looked for until the account decides', async t => {
     trace_days: 7,
     verbatim: false,
     tell_absence: false,
+    keep_files: false,
     store_response: 'always',
     sessions: 'apart',
   })
@@ -77,6 +78,7 @@ t.test('200: nothing is looked for until the account decides', async t => {
     trace_days: 7,
     verbatim: false,
     tell_absence: false,
+    keep_files: false,
     store_response: 'always',
     sessions: 'apart',
   })

@@ -121,6 +121,7 @@ t.test('another version replaces what it had, and leaves other files alone', asy
         pages: 0,
         tokens: 0,
         stored_at: '',
+        kept_bytes: 0,
       },
       {
         file_id: 'handbook',
@@ -130,6 +131,7 @@ t.test('another version replaces what it had, and leaves other files alone', asy
         pages: 0,
         tokens: 0,
         stored_at: '',
+        kept_bytes: 0,
       },
     ].sort((one, other) => (one.file_id < other.file_id ? -1 : 1)),
   )

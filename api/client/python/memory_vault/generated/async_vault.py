@@ -293,7 +293,8 @@ class AsyncVault(AsyncVaultBase):
         """Streams the whole vault, or one session of it, as JSON lines: the core vault, then
         session by session; in each raw memories before reflections before high-level ones, oldest
         first. Sources therefore come before what covers them. A clearing of the vault ends the
-        stream early. Bills nothing.
+        stream early. Files that the policy keeps are not in it: `GET /v1/memory/files/content`
+        gives each, and the export of the account has all. Bills nothing.
 
         `GET /v1/memory/export`
 
@@ -725,11 +726,19 @@ class AsyncVault(AsyncVaultBase):
         """
         return await self._call(OPERATIONS["list_files"], query={"limit": limit, "cursor": cursor})
 
+    async def download_file(self, *, file_id: str) -> types.DownloadFileAnswer:
+        """Gives back a file that the policy keeps, byte for byte, under its name: the newest
+        version of which all is stored. It is there as long as a memory of it is. Bills nothing.
+
+        `GET /v1/memory/files/content`
+        """
+        return await self._call(OPERATIONS["download_file"], query={"file_id": file_id})
+
     async def delete_file(self, *, file_id: str) -> types.DeleteFileAnswer:
-        """Removes a file: all memories that were stored of it, in the core vault and in every
-        session, as `POST /v1/memory/delete-ids` does. They are invisible before the answer. A file
-        that is being stored is a 409: its operation can be cancelled first. Bills the tokens of
-        what was removed.
+        """Removes a file, and itself where it is kept: all memories that were stored of it, in the
+        core vault and in every session, as `POST /v1/memory/delete-ids` does. They are invisible
+        before the answer. A file that is being stored is a 409: its operation can be cancelled
+        first. Bills the tokens of what was removed.
 
         `DELETE /v1/memory/files`
         """
@@ -3306,6 +3315,7 @@ class AsyncVault(AsyncVaultBase):
         trace_days: Optional[int] = None,
         verbatim: Optional[bool] = None,
         tell_absence: Optional[bool] = None,
+        keep_files: Optional[bool] = None,
         store_response: Optional[types.StoreResponse] = None,
         sessions: Optional[types.SessionsPolicy] = None,
     ) -> types.AccountPolicy:
@@ -3330,6 +3340,8 @@ class AsyncVault(AsyncVaultBase):
         :param trace_days: left as it is when missing; fewer days end traces that are there, too
         :param verbatim: false until it is changed; left as it is when missing
         :param tell_absence: false until it is changed; left as it is when missing
+        :param keep_files: left as it is when missing; what is kept already stays until its file is
+            deleted or sent again
         :param store_response: left as it is when missing
         :param sessions: left as it is when missing; what is in sessions already stays there
         """
@@ -3346,6 +3358,7 @@ class AsyncVault(AsyncVaultBase):
                 "trace_days": trace_days,
                 "verbatim": verbatim,
                 "tell_absence": tell_absence,
+                "keep_files": keep_files,
                 "store_response": store_response,
                 "sessions": sessions,
             },

@@ -112,6 +112,7 @@ OPERATIONS: Dict[str, Operation] = {
         "store_file", "POST", "/v1/memory/files", body="bytes", takes_key=True, writes=True
     ),
     "list_files": Operation("list_files", "GET", "/v1/memory/files"),
+    "download_file": Operation("download_file", "GET", "/v1/memory/files/content"),
     "delete_file": Operation("delete_file", "DELETE", "/v1/memory/files", writes=True),
     "create_key": Operation(
         "create_key", "POST", "/v1/keys", body="json", takes_key=True, writes=True

@@ -994,7 +994,7 @@ class LeftOut(TypedDict):
     count: int
 
 
-class ReadFile(TypedDict):
+class _ReadFileRequired(TypedDict):
     # what `DELETE /v1/memory/files` takes; `metadata.file_id` of its memories says it, too
     file_id: str
     # `metadata.file` of its memories
@@ -1005,6 +1005,14 @@ class ReadFile(TypedDict):
     pages: int
     # what became no memory: pictures, pages without text, what is over a limit
     left_out: List[LeftOut]
+    # whether the file itself is kept, from when all of it is stored; one of which nothing becomes a
+    # memory is not
+    kept: bool
+
+
+class ReadFile(_ReadFileRequired, total=False):
+    # why not, where `keep_files` of the policy is on
+    not_kept: str
 
 
 # POST /v1/memory/files
@@ -1026,6 +1034,9 @@ class _StoreFileAnswerRequired(TypedDict):
     pages: int
     # what became no memory: pictures, pages without text, what is over a limit
     left_out: List[LeftOut]
+    # whether the file itself is kept, from when all of it is stored; one of which nothing becomes a
+    # memory is not
+    kept: bool
     # memories of an earlier version that this one does not have: they are gone
     replaced: int
     # that the file makes
@@ -1042,12 +1053,13 @@ class _StoreFileAnswerRequired(TypedDict):
 
 # POST /v1/memory/files
 class StoreFileAnswer(_StoreFileAnswerRequired, total=False):
+    # why not, where `keep_files` of the policy is on
+    not_kept: str
     # the first of these, by their number
     errors: List[LineError]
 
 
-# POST /v1/memory/files
-class StoreFileAnswer202(TypedDict):
+class _StoreFileAnswer202Required(TypedDict):
     status: Literal["processing"]
     operation_id: str
     message: str
@@ -1061,6 +1073,15 @@ class StoreFileAnswer202(TypedDict):
     pages: int
     # what became no memory: pictures, pages without text, what is over a limit
     left_out: List[LeftOut]
+    # whether the file itself is kept, from when all of it is stored; one of which nothing becomes a
+    # memory is not
+    kept: bool
+
+
+# POST /v1/memory/files
+class StoreFileAnswer202(_StoreFileAnswer202Required, total=False):
+    # why not, where `keep_files` of the policy is on
+    not_kept: str
 
 
 class ListedFile(TypedDict):
@@ -1074,6 +1095,8 @@ class ListedFile(TypedDict):
     tokens: int
     # when something of it was last stored
     stored_at: str
+    # of the file itself; 0 where it is not kept
+    kept_bytes: int
 
 
 # GET /v1/memory/files
@@ -3666,6 +3689,9 @@ class _AccountPolicyRequired(TypedDict):
     verbatim: bool
     # whether models are told that nothing is remembered, as with `X-Memory-Tell-Absence: true`
     tell_absence: bool
+    # whether files that `POST /v1/memory/files` reads are kept themselves, and given back; false
+    # until it is changed
+    keep_files: bool
     # `always` until it is changed
     store_response: StoreResponse
     # `apart` until it is changed
@@ -3699,6 +3725,8 @@ class PutAccountPolicyBody(TypedDict, total=False):
     verbatim: bool
     # false until it is changed; left as it is when missing
     tell_absence: bool
+    # left as it is when missing; what is kept already stays until its file is deleted or sent again
+    keep_files: bool
     # left as it is when missing
     store_response: StoreResponse
     # left as it is when missing; what is in sessions already stays there
@@ -3783,25 +3811,26 @@ class AccountEventsAnswer(TypedDict):
 
 
 class _AccountLineRequired(TypedDict):
-    type: Literal["account", "policy", "provider_key", "webhook", "application", "vault", "memory", "trace", "organization", "instructions", "role", "tag", "user", "member_key", "directory", "group", "shared_memory", "shared_statement", "audit_event", "account_event", "end"]
+    type: Literal["account", "policy", "provider_key", "webhook", "application", "vault", "memory", "file", "trace", "organization", "instructions", "role", "tag", "user", "member_key", "directory", "group", "shared_memory", "shared_statement", "audit_event", "account_event", "end"]
 
 
 # One thing that is kept, and its own fields: `account`: what it is; `policy`: what it keeps out of
 # memory. `provider_key`, `webhook`, `application`: as they are listed, without their secrets.
 # `vault`: its number in this file and its keys, masked; then its memories as `memory`, as `GET
-# /v1/memory/export` tells them, and its call log as `trace`, newest first, both with that number. A
-# `trace` is what `GET /v1/traces/:traceId` gives, as it is stored: each of its memories has a
-# `mark`, the first 8 hex digits of the SHA-256 of its line (of a search, of its text), in place of
-# `state` and `line`, `later` where that line is marked so; `question` is there where the trace
-# keeps it, and `answer` and `cost_usd` are not; all other words are those of the `memory` of that
-# id. There is none while the policy has none. Then its organizations, each as `GET
-# /v1/orgs/:orgId/export` tells it. `account_event`: what was done to the account, in order; its
-# `hash` is counted like that of an `audit_event`, over `position`, `account_id`, `event_id`,
-# `action`, `subject`, `created_at_us` and `actor`; where an event has `before` and `after`, the
-# compact JSON of `[before, after]` follows, and of `[before, after, org_id]` where it has an
-# `org_id`. Last comes `end`.
+# /v1/memory/export` tells them, files that the policy keeps as `file`, and its call log as `trace`,
+# newest first, all with that number. A `file` has a part of it as `content`, in base64, with
+# `file_id`, `name` and the `bytes` of the whole; parts stand one after the other. A `trace` is what
+# `GET /v1/traces/:traceId` gives, as it is stored: each of its memories has a `mark`, the first 8
+# hex digits of the SHA-256 of its line (of a search, of its text), in place of `state` and `line`,
+# `later` where that line is marked so; `question` is there where the trace keeps it, and `answer`
+# and `cost_usd` are not; all other words are those of the `memory` of that id. There is none while
+# the policy has none. Then its organizations, each as `GET /v1/orgs/:orgId/export` tells it.
+# `account_event`: what was done to the account, in order; its `hash` is counted like that of an
+# `audit_event`, over `position`, `account_id`, `event_id`, `action`, `subject`, `created_at_us` and
+# `actor`; where an event has `before` and `after`, the compact JSON of `[before, after]` follows,
+# and of `[before, after, org_id]` where it has an `org_id`. Last comes `end`.
 class AccountLine(_AccountLineRequired, total=False):
-    # of a vault, its memories and its traces
+    # of a vault, its memories, files and traces
     vault: int
     # of everything of an organization
     org_id: str
@@ -4694,6 +4723,9 @@ TransferAnswer = Union[TransferDone, TransferPreview]
 GraftAnswer = Union[GraftDone, GraftPreview]
 
 FileKind = Literal["pdf", "docx", "pptx", "xlsx", "html", "markdown", "mail", "separated", "text"]
+
+# GET /v1/memory/files/content
+DownloadFileAnswer = bytes
 
 # Requests in 24 hours. null: no limit of its own.
 DailyRequests = Union[int, None]
