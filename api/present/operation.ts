@@ -146,7 +146,7 @@ const presentRetention = ({ days, looked, changed }: Outcome<'retention'>, id: O
 
 /** The answer to an upload. */
 function presentUpload(outcome: Outcome<'upload'>, id: OperationId) {
-  const { key, inSession, memories, replaced, cancelled, ...tally } = outcome
+  const { key, inSession, memories, replaced, picturesLeftOut, cancelled, ...tally } = outcome
   const { lines, failed, stored, skipped, errors } = tally
   return {
     status: tallyStatus(tally),
@@ -161,6 +161,7 @@ function presentUpload(outcome: Outcome<'upload'>, id: OperationId) {
       total: lines,
       processed: lines - failed,
       ...(replaced !== undefined && { replaced }),
+      ...(picturesLeftOut !== undefined && { pictures_left_out: picturesLeftOut }),
     },
     ...(errors && errors.length > 0 && { errors }),
     ...id,

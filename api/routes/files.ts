@@ -61,15 +61,19 @@ export function files(router: Router, backend: ApiBackend): void {
       const { pieces, end } = await readInProcess(caller.account, readBody(ctx, kept), {
         name,
         mediaType: ctx.request.type,
+        takesPictures: backend.config.captionModel !== null,
       })
       const { left_out: leftOut } = end
       if (pieces.length === 0) throw withoutText(name, leftOut)
       const at = query.timestamp === undefined ? undefined : parseStart(query.timestamp)
-      const lines = pieces.map(({ content, ...place }, index): UploadedLine => ({
-        content,
+      const from = { ...own, file: name, file_id: id }
+      const lines = pieces.map(({ content, picture, ...place }, index): UploadedLine => ({
+        // A line has a text; that of a picture follows when it is stored. Its words are a model's, not the file's.
+        content: picture ? `picture ${picture.digest}` : content,
+        ...(picture && { picture: { digest: picture.digest, mediaType: picture.mediaType } }),
         role: 'system',
         ...(at !== undefined && { timestamp: at + index }),
-        metadata: parseMetadata({ ...own, file: name, file_id: id, ...place, origin: 'import' })!,
+        metadata: parseMetadata({ ...from, ...place, origin: picture ? 'model' : 'import' })!,
       }))
       const operation = await acceptClaimed(ctx, backend, request, {
         kind: 'upload',
@@ -85,6 +89,7 @@ export function files(router: Router, backend: ApiBackend): void {
         replaces: false,
         document: id,
         keep: kept && { name, parts: kept.parts },
+        pictures: pieces.flatMap(({ picture }) => picture ?? []),
       })
       kept?.free()
       bodyShareOf(ctx).release()
@@ -92,6 +97,8 @@ export function files(router: Router, backend: ApiBackend): void {
       if (ctx.status >= 300) return
       const { kind, pages } = end
       const answer = ctx.body as Partial<UploadAnswer>
+      const count = answer.stats?.pictures_left_out ?? 0
+      if (count > 0) leftOut.push({ what: 'pictures without a caption', count })
       const files = await listKeptFiles(backend.postgres.query, caller.scope.vault, id)
       const isKept = files.some(file => file.operation === operation)
       const file = { file_id: id, name, kind, pages, left_out: leftOut, kept: isKept }

@@ -8,7 +8,7 @@ import {
   type Environment,
   type ReadVariable,
 } from '#shared/core/read-providers.ts'
-import { splitModelName, type Providers } from '#shared/core/provider-registry.ts'
+import { lacksAddress, splitModelName, type Providers } from '#shared/core/provider-registry.ts'
 
 /** A `/rerank` endpoint; without a model, of text-embeddings-inference. */
 export type RerankerSettings = { url: string; model: string; apiKey: string; timeoutMs: number }
@@ -80,6 +80,8 @@ export function readConfig(env: Environment) {
       wholeNumberParser(1, 65_536),
       null,
     ),
+    /** The model that describes pictures of files, with its provider; null: none is asked, and no picture goes out. */
+    captionModel: read<string | null>('CAPTIONS', captionModelParser(providers), null),
     /** The first one seals; every one opens. */
     masterKeys: required('MASTER_KEY', parseMasterKeys, []),
     /** Secret of the HMAC by which keys are found. */
@@ -265,6 +267,12 @@ function embeddingModelParser(providers: Providers): (text: string) => string {
       `must be local or <provider>/<model> with a provider of ${[...providers.keys()].join(', ')}`,
     )
   }
+}
+
+const captionModelParser = (providers: Providers) => (text: string) => {
+  const provider = splitModelName(providers, text)?.provider
+  if (provider && (provider.selfHosted ? !lacksAddress(provider) : provider.apiKey)) return text
+  throw new Error('must be <provider>/<model> of a provider with a key, or an address, in here')
 }
 
 function parseHeaderNames(text: string): string[] {

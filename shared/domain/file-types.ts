@@ -15,6 +15,8 @@ export type UploadedLine = {
   timestamp?: number
   expires_at?: string
   metadata?: Metadata
+  /** A picture of a document, in place of a text. */
+  picture?: { digest: string; mediaType: string }
 }
 
 /** A checked line of an export: a memory with all its fields. */

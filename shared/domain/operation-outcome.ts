@@ -10,6 +10,8 @@ type FileOutcome = {
   skipped: number
   /** Pieces of the earlier version of a document, which are gone. */
   replaced?: number
+  /** Pictures of a document of which a model has said nothing. */
+  picturesLeftOut?: number
   errors?: LineError[]
   /** The operation was cancelled after these lines. */
   cancelled?: true

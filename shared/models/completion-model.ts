@@ -9,6 +9,8 @@ export type CompletionRequest = {
   userPrompt: string
   /** Characters at the start of `userPrompt` that further calls repeat: providers may cache them. */
   prefixLength?: number
+  /** What the prompt is about, in base64: PNG, JPEG, GIF or WebP. */
+  picture?: { mediaType: string; base64: string }
   /**
    * The answer's schema, with only what every provider can enforce: objects whose fields are all required, lists, `enum`,
    * and descriptions; the caller checks bounds.

@@ -19,10 +19,13 @@ export function openOpenAiCompatibleModel(settings: CompletionModelSettings): Co
     timeout: completionRetryPolicy.timeoutMs,
   })
   return {
-    async complete({ instructions, userPrompt, schema }, signal) {
+    async complete({ instructions, userPrompt, picture, schema }, signal) {
+      const url = picture && `data:${picture.mediaType};base64,${picture.base64}`
+      const text = { type: 'text', text: userPrompt } as const
+      const content = url ? [text, { type: 'image_url', image_url: { url } } as const] : userPrompt
       const messages = [
         { role: 'system', content: instructions },
-        { role: 'user', content: userPrompt },
+        { role: 'user', content },
       ] as const
       try {
         const body = { model: settings.name, messages: [...messages] }

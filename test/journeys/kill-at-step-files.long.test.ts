@@ -3,7 +3,10 @@ import type { StepJob } from '#shared/domain/job-payloads.ts'
 import { storeChunk } from '#shared/vault/bulk/store-chunk.ts'
 import { removeEarlierVersion } from '#shared/vault/delete/remove-earlier-version.ts'
 import { createTestClient } from '#test/support/start/api.ts'
-import { countRows } from '#test/support/checks/observe.ts'
+import { readUsageEvents } from '#test/support/start/consolidation.ts'
+import { pictureOf } from '#test/support/start/documents.ts'
+import { startRecordingServer } from '#test/support/doubles/recording-server.ts'
+import { countRows, vaultRow } from '#test/support/checks/observe.ts'
 import { killAtSteps } from '#test/support/checks/kill-at-step.ts'
 import { countAcceptedFiles, jobsOf } from '#test/support/checks/observe-jobs.ts'
 import { readVaultScope } from '#test/support/checks/stored-memories.ts'
@@ -111,6 +114,43 @@ killAtSteps(t, {
           const kept =
             'select from kept_files where vault = $1 and operation is not null group by id'
           t.equal((await backend.postgres.query(kept, [vault])).rowCount, 1)
+        },
+      }
+    },
+  },
+
+  'a picture is described: one memory and one bill, and it is asked about until that is stored': {
+    killed: 'worker',
+    async begin(t, open) {
+      const choices = [{ message: { content: '{"caption":"A crane."}' }, finish_reason: 'stop' }]
+      const eyes = await startRecordingServer(t, async (_, answer) => {
+        answer.head(200, { 'content-type': 'application/json' })
+        await answer.write(JSON.stringify({ choices, usage: { prompt_tokens: 9 } }))
+        answer.end()
+      })
+      const address = { EYES_BASE_URL: `${eyes.origin}/v1` }
+      const scene = await open({ PROVIDERS: 'eyes', CAPTIONS: 'eyes/one', ...address })
+      const { backend, base } = scene
+      const key = await scene.newKey()
+      const client = createTestClient(base, key)
+      const { vault } = await readVaultScope(backend, key)
+      const headers = { prefer: 'respond-async', 'content-type': 'image/png' }
+      const body = pictureOf('png', 'crane')
+      const sent = await client.send('POST', '/v1/memory/files?name=a.png', { headers, body })
+      const operation: string = sent.body.operation_id
+      return {
+        steps: [{ at: `before 1 insert ${vault}` }, { at: `before 1 commit ${operation}` }],
+        async afterwards() {
+          const told = async () => (await client.get(`/v1/operations/${operation}`)).body
+          await waitUntil('it is stored', async () => (await told()).state === 'done')
+          t.match((await told()).outcome.body.stats, { memories: 1, stored: 1 })
+          const { body: lines } = await client.get('/v1/memory/export')
+          t.match(lines, [{ content: 'Picture: A crane.' }])
+          t.equal(eyes.requests.length, 2)
+          t.equal((await readUsageEvents(backend, vault, 'caption')).length, 1)
+          const { rawTokens } = await vaultRow(backend, vault)
+          t.match(await readUsageEvents(backend, vault, 'upload'), [{ tokens: rawTokens }])
+          t.equal(await countRows(backend, { table: 'kept_files', vault }), 0)
         },
       }
     },

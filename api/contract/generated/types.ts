@@ -45,7 +45,7 @@ export type TransferAnswer = TransferDone | TransferPreview
 export type GraftAnswer = GraftDone | GraftPreview
 export type RoleIds = string[]
 export type FileKind =
-  'pdf' | 'docx' | 'pptx' | 'xlsx' | 'html' | 'markdown' | 'mail' | 'separated' | 'text'
+  'pdf' | 'docx' | 'pptx' | 'xlsx' | 'html' | 'markdown' | 'mail' | 'separated' | 'text' | 'image'
 /** GET /v1/memory/files/content */
 export type DownloadFileAnswer = string
 export type VaultKind = 'own' | 'user' | 'team'
@@ -506,6 +506,8 @@ export interface UploadAnswer {
     processed: number
     /** of a file: memories of an earlier version that this one does not have, which are gone */
     replaced?: number
+    /** of a file: pictures of which the model of the operator has said nothing */
+    pictures_left_out?: number
   }
   /** the first faulty lines */
   errors?: LineError[]

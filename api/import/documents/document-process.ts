@@ -16,6 +16,8 @@ type Limits = {
 const { cpuSeconds, megabytes, ...document } = JSON.parse(process.argv[2]!) as Limits & {
   name: string
   mediaType: string
+  /** Whether pictures are for a model that describes them. */
+  takesPictures?: boolean
 }
 const bytes = new Uint8Array(await buffer(process.stdin))
 const thread = new Worker(new URL('document-thread.worker.ts', import.meta.url), {

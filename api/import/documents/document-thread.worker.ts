@@ -1,5 +1,6 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import type { DocumentBytes } from '#api/import/documents/document.ts'
+import { Pictures } from '#api/import/documents/pictures.ts'
 import { readDocument, type DocumentReading } from '#api/import/documents/read-document.ts'
 import { Losses } from '#api/import/draft.ts'
 import { Refusal } from '#shared/core/errors.ts'
@@ -7,9 +8,11 @@ import { Refusal } from '#shared/core/errors.ts'
 /** The thread of `document-process.ts`: posts pieces, then how the reading ended. */
 const losses = new Losses()
 const reading: DocumentReading = { pages: new Set() }
+const { takesPictures, ...document } = workerData as DocumentBytes & { takesPictures?: boolean }
+const pictures = takesPictures ? new Pictures() : undefined
 let pieces = 0
 try {
-  for await (const piece of readDocument(workerData as DocumentBytes, losses, reading)) {
+  for await (const piece of readDocument({ ...document, pictures }, losses, reading)) {
     pieces++
     post({ piece })
   }

@@ -1,3 +1,4 @@
+import type { Picture, Pictures } from '#api/import/documents/pictures.ts'
 import type { Losses } from '#api/import/draft.ts'
 
 /** A paragraph, a row or a heading of a document, with the place it stands at. */
@@ -9,6 +10,8 @@ export type Paragraph = {
   section?: string
   /** A row that is said again at the beginning of each piece of its section. */
   isHead?: boolean
+  /** What stands there in place of a text. */
+  picture?: Picture
 }
 
 /** A document as it came. */
@@ -18,6 +21,8 @@ export type DocumentBytes = {
   name: string
   /** Without parameters, in lower case; empty where none was given. */
   mediaType: string
+  /** Takes pictures that a model is to describe; without it all are counted. */
+  pictures?: Pictures | undefined
 }
 
 /**

@@ -18,7 +18,7 @@ type ReadAttachment = (document: DocumentBytes, level: number) => AsyncIterable<
  * @param level how many documents it stands in
  */
 export async function* readMail(
-  { bytes, name }: DocumentBytes,
+  { bytes, name, pictures }: DocumentBytes,
   losses: Losses,
   level: number,
   readAttachment: ReadAttachment,
@@ -40,17 +40,17 @@ export async function* readMail(
   ].filter(Boolean)
   if (head.length > 0) yield* paragraphsOf(head.join('\n'), section)
   if (text?.trim()) yield* paragraphsOf(text, section)
-  else if (html) yield* htmlParagraphs(html, losses, section)
+  else if (html) yield* htmlParagraphs(html, losses, { under: section, pictures })
   for (const { filename, mimeType, content } of attachments) {
     const attached = filename ?? mimeType
+    const bytes = new Uint8Array(content as ArrayBuffer)
     if (level >= documentBounds.levels) losses.add('attachments within attachments')
-    else if (mimeType.startsWith('image/')) losses.add('pictures')
-    else {
-      const document = {
-        bytes: new Uint8Array(content as ArrayBuffer),
-        name: attached,
-        mediaType: mimeType,
-      }
+    else if (mimeType.startsWith('image/')) {
+      const picture = pictures?.take(bytes)
+      if (picture) yield { text: '', section: attached, picture }
+      else losses.add('pictures')
+    } else {
+      const document = { bytes, name: attached, mediaType: mimeType, pictures }
       try {
         for await (const { section: within, ...paragraph } of readAttachment(document, level + 1))
           yield {

@@ -2,6 +2,7 @@ import { trimEndOf } from '#api/import/trim-end.ts'
 import { Parser } from 'htmlparser2'
 import { decodeText } from '#api/import/documents/plain-text.ts'
 import type { DocumentReader, Paragraph } from '#api/import/documents/document.ts'
+import type { Pictures } from '#api/import/documents/pictures.ts'
 import type { Losses } from '#api/import/draft.ts'
 
 /** Elements whose text is not read. */
@@ -24,8 +25,8 @@ const blocks = new Set(
 )
 
 /** Reads HTML: headings name the sections, cells of a row are divided by bars. */
-export const readHtml: DocumentReader = ({ bytes }, losses) =>
-  htmlParagraphs(decodeHtml(bytes), losses)
+export const readHtml: DocumentReader = ({ bytes, pictures }, losses) =>
+  htmlParagraphs(decodeHtml(bytes), losses, { pictures })
 
 /** The charset that a page names in its first 1,024 bytes, as browsers look for it. */
 function decodeHtml(bytes: Uint8Array): string {
@@ -34,7 +35,11 @@ function decodeHtml(bytes: Uint8Array): string {
 }
 
 /** @param under the section until the first heading */
-export function htmlParagraphs(html: string, losses: Losses, under?: string): Paragraph[] {
+export function htmlParagraphs(
+  html: string,
+  losses: Losses,
+  { under, pictures }: { under?: string | undefined; pictures?: Pictures | undefined } = {},
+): Paragraph[] {
   const paragraphs: Paragraph[] = []
   let section = under
   let text = ''
@@ -54,7 +59,7 @@ export function htmlParagraphs(html: string, losses: Losses, under?: string): Pa
   }
   const parser = new Parser(
     {
-      onopentag(name, { alt }) {
+      onopentag(name, { alt, src }) {
         if (unread.has(name)) hidden++
         if (hidden > 0) return
         if (blocks.has(name)) end()
@@ -64,7 +69,9 @@ export function htmlParagraphs(html: string, losses: Losses, under?: string): Pa
         if (name === 'li') text += '- '
         if (name === 'td' || name === 'th') text += ' | '
         if (name === 'img') {
-          losses.add('pictures')
+          const picture = pictures?.takeUrl(src)
+          if (!picture) losses.add('pictures')
+          else paragraphs.push({ text: '', ...(section !== undefined && { section }), picture })
           if (alt?.trim()) text += ` [picture: ${alt.trim()}] `
         }
       },

@@ -1,6 +1,11 @@
 import { readZip, type ArchivedFile } from '#api/import/archive.ts'
-import { documentBounds, type DocumentBytes } from '#api/import/documents/document.ts'
+import {
+  documentBounds,
+  type DocumentBytes,
+  type Paragraph,
+} from '#api/import/documents/document.ts'
 import { readXml, type ElementHandler } from '#api/import/documents/markup.ts'
+import { mayBePicture } from '#api/import/documents/pictures.ts'
 import { Refusal } from '#shared/core/errors.ts'
 
 /** The parts of a document of Office (ECMA-376): a zip archive of XML. */
@@ -12,10 +17,26 @@ export type Package = {
   read(path: string, handler: ElementHandler): Promise<void>
   /** The targets of the relationships of a part, by their ids. */
   targetsOf(path: string): Promise<Map<string, string>>
+  /** The pictures that a part names by the ids of its relationships, those alone that are taken. */
+  picturesOf(path: string, drawn: readonly DrawnPicture[]): Promise<Paragraph[]>
 }
 
+/** The id of a relationship to a picture, and where it stands. */
+export type DrawnPicture = Pick<Paragraph, 'page' | 'section'> & { id: string | undefined }
+
+/** The id by which an element shows a picture, of DrawingML or of VML. */
+export const drawnId = (
+  element: string,
+  attributes: Readonly<Record<string, string>>,
+): string | undefined =>
+  element === 'blip'
+    ? attributes['r:embed']
+    : element === 'imagedata'
+      ? attributes['r:id']
+      : undefined
+
 /** @throws Refusal `invalid` for an archive that is damaged; while a part is read, also for what grows without bound */
-export async function openPackage({ bytes, name }: DocumentBytes): Promise<Package> {
+export async function openPackage({ bytes, name, pictures }: DocumentBytes): Promise<Package> {
   let unpacked = 0
   const guard = async function* (file: ArchivedFile): AsyncGenerator<Uint8Array> {
     try {
@@ -36,20 +57,35 @@ export async function openPackage({ bytes, name }: DocumentBytes): Promise<Packa
     const file = files.get(path)
     if (file) await readXml(guard(file), handler)
   }
+  const targetsOf = async (path: string): Promise<Map<string, string>> => {
+    const targets = new Map<string, string>()
+    const slash = path.lastIndexOf('/')
+    const folder = path.slice(0, slash + 1)
+    await read(`${folder}_rels/${path.slice(slash + 1)}.rels`, {
+      open(element, { Id = '', Target = '' }) {
+        if (element === 'Relationship') targets.set(Id, resolve(folder, Target))
+      },
+    })
+    return targets
+  }
   return {
     has: path => files.has(path),
     paths: pattern => [...files.keys()].filter(path => pattern.test(path)),
     read,
-    async targetsOf(path) {
-      const targets = new Map<string, string>()
-      const slash = path.lastIndexOf('/')
-      const folder = path.slice(0, slash + 1)
-      await read(`${folder}_rels/${path.slice(slash + 1)}.rels`, {
-        open(element, { Id = '', Target = '' }) {
-          if (element === 'Relationship') targets.set(Id, resolve(folder, Target))
-        },
-      })
-      return targets
+    targetsOf,
+    async picturesOf(path, drawn) {
+      if (!pictures || drawn.length === 0) return []
+      const targets = await targetsOf(path)
+      const taken: Paragraph[] = []
+      for (const { id = '', ...place } of drawn) {
+        const file = files.get(targets.get(id) ?? '')
+        if (!file || !mayBePicture(file) || pictures.isFull) continue
+        // The text counts, also where a picture is damaged.
+        const chunks = await Array.fromAsync(guard(file)).catch(() => [])
+        const picture = pictures.take(Buffer.concat(chunks))
+        if (picture) taken.push({ text: '', ...place, picture })
+      }
+      return taken
     },
   }
 }

@@ -1,11 +1,18 @@
 import { documentBounds, type Paragraph } from '#api/import/documents/document.ts'
+import type { Picture } from '#api/import/documents/pictures.ts'
 import type { Losses } from '#api/import/draft.ts'
 
 /** Characters up to which paragraphs of one place are joined: some 250 tokens of running text. */
 const pieceLength = 1_000
 
 /** A part of a document that becomes a memory. */
-export type Piece = { content: string; page?: number; section?: string }
+export type Piece = {
+  /** Empty for a picture. */
+  content: string
+  page?: number
+  section?: string
+  picture?: Picture
+}
 
 /** A head of a table that is longer is said once. */
 const headLengthMax = 300
@@ -15,7 +22,8 @@ const sectionLength = 200
 
 /**
  * Joins paragraphs of one place to pieces, and cuts what is longer than one. A heading begins a piece, since it
- * stands for another place; the head of a table begins each piece of its rows.
+ * stands for another place; the head of a table begins each piece of its rows. A picture is a piece of its own, and divides
+ * no text: the pieces of the text are the same without it.
  */
 export async function* toPieces(
   paragraphs: AsyncIterable<Paragraph>,
@@ -23,22 +31,27 @@ export async function* toPieces(
 ): AsyncGenerator<Piece> {
   let open: (Piece & { head: string }) | undefined
   let count = 0
-  const close = async function* (): AsyncGenerator<Piece> {
-    if (!open) return
-    const { content, head: _, ...place } = open
+  /** They follow the text before them. */
+  const pictures: Piece[] = []
+  const close = function* (): Generator<Piece> {
+    const { content = '', head: _, ...place } = open ?? {}
     open = undefined
-    for (const text of cut(content)) {
-      if (text.trim() === '') continue
-      if (count++ < documentBounds.pieces) yield { content: text.trim(), ...place }
+    const texts = [...cut(content)].filter(text => text.trim() !== '')
+    const pieces = texts.map((text): Piece => ({ content: text.trim(), ...place }))
+    for (const piece of [...pieces, ...pictures.splice(0)])
+      if (count++ < documentBounds.pieces) yield piece
       else losses.add(`pieces after the first ${documentBounds.pieces}`)
-    }
   }
   let head = ''
-  for await (const { text, page, section, isHead } of paragraphs) {
+  for await (const { text, page, section, isHead, picture } of paragraphs) {
     const name = section?.replaceAll(/\s+/g, ' ').trim()
     const place = {
       ...(page !== undefined && { page }),
       ...(name && { section: Array.from(name).slice(0, sectionLength).join('') }),
+    }
+    if (picture) {
+      pictures.push({ content: '', ...place, picture })
+      continue
     }
     const isSamePlace = open !== undefined && open.page === page && open.section === place.section
     if (!isSamePlace || isHead) head = isHead && text.length <= headLengthMax ? text : ''

@@ -1,5 +1,6 @@
 import { isZip, readZip } from '#api/import/archive.ts'
 import type { DocumentBytes, DocumentReader, Paragraph } from '#api/import/documents/document.ts'
+import { pictureType } from '#api/import/documents/pictures.ts'
 import { toPieces, type Piece } from '#api/import/documents/pieces.ts'
 import type { Losses } from '#api/import/draft.ts'
 import { Refusal } from '#shared/core/errors.ts'
@@ -14,6 +15,7 @@ const readers = {
   markdown: async () => (await import('#api/import/documents/markdown.ts')).readMarkdown,
   separated: async () => (await import('#api/import/documents/plain-text.ts')).readSeparated,
   text: async () => (await import('#api/import/documents/plain-text.ts')).readPlainText,
+  image: async () => (await import('#api/import/documents/image.ts')).readImage,
 } satisfies Record<string, () => Promise<DocumentReader>>
 
 /** What a document was read as. */
@@ -36,7 +38,7 @@ export async function* readDocument(
 ): AsyncGenerator<Piece> {
   reading.kind = await kindOf(document)
   for await (const piece of toPieces(readParagraphs(document, losses, 1), losses)) {
-    if (piece.page !== undefined) reading.pages.add(piece.page)
+    if (piece.page !== undefined && !piece.picture) reading.pages.add(piece.page)
     yield piece
   }
 }
@@ -77,9 +79,10 @@ const kindsByMediaType: Readonly<Record<string, DocumentKind>> = {
 }
 
 /** Tells the kind of a document: by its bytes where they say it, else by its ending, its media type, and its first words. */
-async function kindOf({ bytes, name, mediaType }: DocumentBytes): Promise<DocumentKind> {
+async function kindOf({ bytes, name, mediaType, pictures }: DocumentBytes): Promise<DocumentKind> {
   if (bytes.length === 0) throw new Refusal('invalid', `${name} is empty`)
   const start = new TextDecoder('windows-1252').decode(bytes.subarray(0, 1024))
+  if (pictures && pictureType(bytes)) return 'image'
   if (start.includes('%PDF-')) return 'pdf'
   if (await isZip(new Blob([bytes.subarray(0, 4)]))) return kindOfArchive(bytes, name)
   if (bytes[0] === 0xd0 && bytes[1] === 0xcf && bytes[2] === 0x11 && bytes[3] === 0xe0)

@@ -1,6 +1,11 @@
 import type { DocumentReader, Paragraph } from '#api/import/documents/document.ts'
 import type { ElementHandler } from '#api/import/documents/markup.ts'
-import { openPackage, type Package } from '#api/import/documents/package.ts'
+import {
+  drawnId,
+  openPackage,
+  type DrawnPicture,
+  type Package,
+} from '#api/import/documents/package.ts'
 import type { Losses } from '#api/import/draft.ts'
 
 /** Parts beside the text, and what their text stands under. */
@@ -13,7 +18,7 @@ export const readWord: DocumentReader = async function* (document, losses) {
   yield* await readPart(parts, 'word/document.xml', await headingStyles(parts), losses)
   for (const [part, section] of Object.entries(notes)) {
     const found = await readPart(parts, `word/${part}.xml`, new Set(), losses)
-    for (const { text } of found) yield { text, section }
+    for (const paragraph of found) yield { ...paragraph, section }
   }
 }
 
@@ -38,6 +43,8 @@ async function readPart(
   losses: Losses,
 ): Promise<Paragraph[]> {
   const paragraphs: Paragraph[] = []
+  const drawn: DrawnPicture[] = []
+  let drawings = 0
   let section: string | undefined
   let text = ''
   let isHeading = false
@@ -63,7 +70,9 @@ async function readPart(
       else if (name === 'tc') {
         if (text.trim() !== '') text = `${text.trimEnd()} | `
         cells++
-      } else if (name === 'drawing' || name === 'pict') losses.add('pictures')
+      } else if (name === 'drawing' || name === 'pict') drawings++
+      const id = drawnId(name, attributes)
+      if (id !== undefined) drawn.push({ id, ...(section !== undefined && { section }) })
     },
     text(part) {
       if (isText) text += part
@@ -84,5 +93,7 @@ async function readPart(
   }
   await parts.read(path, handler)
   end()
-  return paragraphs
+  const pictures = await parts.picturesOf(path, drawn)
+  losses.add('pictures', drawings - pictures.length)
+  return [...paragraphs, ...pictures]
 }

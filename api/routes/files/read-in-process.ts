@@ -31,12 +31,13 @@ export type ReadingEnd = {
  * Reads a document in a process of its own, which has no environment, may write no file and start no program.
  *
  * @param account whose documents are read one after the other
+ * @param document `takesPictures`: those that a model can describe are pieces, too
  * @throws Refusal `invalid`, `unsupported` as `readDocument`; `too-large` for one that takes more than its limits
  */
 export function readInProcess(
   account: string,
   source: AsyncIterable<Uint8Array>,
-  document: { name: string; mediaType: string },
+  document: { name: string; mediaType: string; takesPictures?: boolean },
 ): Promise<{ pieces: Piece[]; end: ReadingEnd }> {
   const reader = `document reader ${nextReader++ % readersMax}`
   return withKeyedMutex(`documents of ${account}`, () =>
@@ -48,7 +49,7 @@ const program = new URL('../../import/documents/document-process.ts', import.met
 
 async function read(
   source: AsyncIterable<Uint8Array>,
-  document: { name: string; mediaType: string },
+  document: { name: string; mediaType: string; takesPictures?: boolean },
 ): Promise<{ pieces: Piece[]; end: ReadingEnd }> {
   const { cpuSeconds, megabytes, seconds } = documentLimits
   const process_ = spawn(

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { BulkFileKind } from '#shared/domain/file-types.ts'
 import type { LineLimits } from '#shared/vault/bulk/split-lines.ts'
 import { stageFile, type LineReader } from '#shared/vault/bulk/stage-file.ts'
-import { mintId } from '#shared/core/ids.ts'
+import { idForPurpose, mintId } from '#shared/core/ids.ts'
 import type { Caller } from '#shared/access/caller.ts'
 import {
   claimFile,
@@ -36,6 +36,8 @@ export type IncomingFile = {
   document?: string
   /** The document itself, where the policy keeps it; it is kept when all of its pieces are stored. */
   keep?: { name: string; parts: readonly Uint8Array[] } | undefined
+  /** Pictures that lines name by their digests. */
+  pictures?: readonly { digest: string; base64: string }[]
   /** Whether a request waits for the outcome. */
   awaited: boolean
   /** Called with the hash of the request when the whole file is received. @returns the operation's id. */
@@ -57,7 +59,7 @@ export async function acceptFile(
   caller: Caller,
   incoming: IncomingFile,
 ): Promise<string> {
-  const { kind, session, replaces, document, awaited, keep } = incoming
+  const { kind, session, replaces, document, awaited, keep, pictures = [] } = incoming
   const { account, keyHash } = caller
   const billed = { account, keyHash, billing: 'at end' } as const
   const model =
@@ -67,13 +69,18 @@ export async function acceptFile(
   const { vault } = caller.scope
   const file = mintId()
   await dropStaleFiles(postgres.query)
-  const request: FileRequest = { session, model, replaces, document }
+  const redaction = pictures.length > 0 ? incoming.reader.redaction : undefined
+  const request: FileRequest = { session, model, replaces, document, redaction }
   const staged = { id: file, operation: null, kind, vault, epoch: null, request }
   await insertLongOperation(postgres.query, staged)
   try {
     const { source, limits, reader } = incoming
     const upload = { id: file, vault, session, document: document ?? '' }
     if (keep) await stageBytes(postgres.query, upload, { ...keep, id: file })
+    for (const { digest: name, base64 } of pictures) {
+      const parts = [Buffer.from(base64, 'base64')]
+      await stageBytes(postgres.query, upload, { id: idForPurpose(file, name), name, parts })
+    }
     const { lines, hash } = await stageFile(postgres.query, file, source, limits, reader)
     const requestHash = createHash('sha256')
       .update(JSON.stringify([kind, session, model, replaces]))

@@ -1,6 +1,7 @@
 import { refusal } from '#shared/core/refusal.ts'
 import type { LineError, PlannedMemory, StagedLine } from '#shared/domain/file-types.ts'
 import type { OperationStep } from '#shared/operations/operation-steps.postgres.ts'
+import type { RedactionPolicy } from '#shared/privacy/apply-redaction.ts'
 import type { Query } from '#shared/storage/postgres/connect.ts'
 
 /** The request of a file, complete when its first bytes arrive. */
@@ -12,6 +13,8 @@ export type FileRequest = {
   replaces: boolean
   /** The id of the document that an upload is of. */
   document?: string | undefined
+  /** What becomes of private data in captions of its pictures. */
+  redaction?: RedactionPolicy | null | undefined
 }
 
 /** Added when the file is accepted. */

@@ -26,6 +26,7 @@ export async function finalizeStoredChunk(
   { postgres, queue, memories }: { postgres: Postgres; queue: Queue; memories: MemoryStore },
   chunk: BulkChunk,
   plannedItems: readonly PlannedItem[],
+  picturesLeftOut: number,
 ): Promise<void> {
   const written = plannedItems.filter(({ planned }) => planned.as !== 'skip')
   const invalidated = await postgres.transaction(async tx => {
@@ -45,6 +46,7 @@ export async function finalizeStoredChunk(
         replaced: countPlanned(visible, 'replace'),
         skipped: countPlanned(plannedItems, 'skip'),
         tokens: visible.reduce((sum, { memory }) => sum + memory.tokens, 0),
+        picturesLeftOut,
       },
       changes: toSessionChanges(visible),
       debt: sumDebtChange(visible),
@@ -82,6 +84,7 @@ function summarizeFile(
     stored,
     skipped,
     ...(errors.length > 0 && { errors: errors as LineError[] }),
+    ...(counts.picturesLeftOut && { picturesLeftOut: counts.picturesLeftOut }),
     ...(counts.cut && { cancelled: true as const }),
   }
   const ofDocument = document !== undefined && { replaced }

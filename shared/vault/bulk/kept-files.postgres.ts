@@ -1,6 +1,9 @@
 import type { Query } from '#shared/storage/postgres/connect.ts'
 
-/** Stages the file of an upload that the policy keeps. What gives the upload up deletes it. */
+/**
+ * Stages bytes that came with an upload: its file, where the policy keeps it, or a picture. What gives the upload up deletes
+ * them.
+ */
 export async function stageBytes(
   query: Query,
   upload: { id: string; vault: string; session: string | null; document: string },

@@ -1,5 +1,5 @@
 import { debtOf } from '#shared/vault/base/debt-of-memories.ts'
-import type { PlannedMemory } from '#shared/domain/file-types.ts'
+import type { PlannedMemory, UploadedLine } from '#shared/domain/file-types.ts'
 import type { VaultEpoch } from '#shared/domain/memory.ts'
 import {
   findStoredStates,
@@ -23,6 +23,8 @@ export type IdCandidates = {
 export type BulkItem = IdCandidates & {
   memory: Omit<RestoredMemory, 'id' | 'vector'>
   vector?: Float32Array
+  /** What its text is to be told of: until then it has none. */
+  picture?: UploadedLine['picture']
 }
 
 type PlanBackend = Stores

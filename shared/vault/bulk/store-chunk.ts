@@ -24,17 +24,17 @@ import {
   type RestoredMemory,
   type StoredState,
 } from '#shared/vault/bulk/memories.mongo.ts'
+import { captionPictures, type CaptionBackend } from '#shared/vault/bulk/caption-pictures.ts'
 import { confirmPieces } from '#shared/vault/bulk/documents.mongo.ts'
 import type { BulkChunk } from '#shared/vault/bulk/files.postgres.ts'
 import { findStep, savePlan, updatePlan } from '#shared/operations/operation-steps.postgres.ts'
 import { findVaultRetention } from '#shared/vault/base/expiries.postgres.ts'
 import type { StepJob } from '#shared/domain/job-payloads.ts'
-import type { Stores } from '#shared/storage/stores.ts'
 import type { MemoryStore } from '#shared/vault/base/memories.mongo.ts'
 import type { Embedders } from '#shared/models/embedders.ts'
 import type { Queue } from '#shared/storage/queue/queue.ts'
 
-type StoreChunkBackend = Stores & {
+type StoreChunkBackend = CaptionBackend & {
   memories: MemoryStore
   embedders: Embedders
   queue: Queue
@@ -78,6 +78,7 @@ export async function storeChunk(
   const plan = await loadOrCreatePlan(backend, chunk, items)
   const plannedItems = items.map((item, index): PlannedItem => ({ ...item, planned: plan[index]! }))
   const isRetry = chunk.plan !== null
+  const uncaptioned = await captionPictures(backend, chunk, plannedItems, signal)
   const written = plannedItems.filter(({ planned }) => planned.as !== 'skip')
   const memories = written.map(({ memory }) => memory)
   const work = { operation: memoryIdOf(chunk.operation, n), vault: chunk.vault, memories }
@@ -89,7 +90,8 @@ export async function storeChunk(
       // An earlier run may have written under another.
       days: isRetry ? undefined : chunk.retentionDays,
     })
-    await finalizeStoredChunk(backend, chunk, plannedItems)
+    const told = plannedItems.filter(item => !uncaptioned.has(item))
+    await finalizeStoredChunk(backend, chunk, told, uncaptioned.size)
   })
   return { state: 'stored' }
 }

@@ -59,6 +59,7 @@ export async function buildUploadItems(
         alreadyPresent: (line.again ?? false) || isLineExpired(line),
         hash: contentHash(text),
         hasTimestamp: identity.timestamp !== null,
+        ...(line.picture && { picture: line.picture }),
         memory: {
           ...partition,
           vault: chunk.vault,

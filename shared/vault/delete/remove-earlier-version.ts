@@ -20,7 +20,7 @@ export async function removeEarlierVersion(
   const { document = '', operation, vault } = chunk
   const ids = await findPieces(backend.mongo, chunk, document, operation)
   await deleteInParts(backend, { ...chunk, scope: chunk }, ids)
-  // A file without a memory could be neither found nor deleted.
+  // A file without a memory, such as a picture without a caption, could be neither found nor deleted.
   const isKept = (await findPieces(backend.mongo, chunk, document)).length > 0
   await backend.postgres.transaction(async tx => {
     await lockVault(tx, vault)

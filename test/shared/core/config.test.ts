@@ -178,6 +178,12 @@ t.test('providers of one’s own: what cannot be used is said with all else', as
   t.match(faultsOf({ PROVIDERS: 'rerank' }), /reranker/)
   t.match(faultsOf({ ...own, MY_LAB_MODELS: 'a,,b' }), /^MY_LAB_MODELS .*commas/)
   t.match(faultsOf({ ...own, EMBEDDINGS: 'other/m' }), /^EMBEDDINGS .*my-lab/)
+  for (const model of ['gpt-5-mini', 'other/m', 'openai/gpt-5-mini', 'ollama/llava'])
+    t.match(faultsOf({ CAPTIONS: model }), /^CAPTIONS must be <provider>\/<model>/, model)
+  const key = { OPENAI_API_KEY: 'sk-test', CAPTIONS: 'openai/gpt-5-mini' }
+  t.equal(readConfig({ ...enough, ...key }).captionModel, 'openai/gpt-5-mini')
+  const ollama = { OLLAMA_BASE_URL: 'http://127.0.0.1:11434/v1', CAPTIONS: 'ollama/llava' }
+  t.equal(readConfig({ ...enough, ...ollama }).captionModel, 'ollama/llava')
 })
 
 t.test('an admin secret that no header carries is a fault', async t => {

@@ -99,6 +99,26 @@ export const docxOf = (
     ...more,
   })
 
+/** A paragraph of a DOCX that shows a picture by the id of its relationship. */
+export const drawn = (id: string): WordParagraph => ({
+  raw: `<w:p><w:r><w:drawing><a:blip r:embed="${id}"/></w:drawing></w:r></w:p>`,
+})
+
+const starts = {
+  png: '\x89PNG\r\n\x1a\n',
+  jpeg: '\xff\xd8\xff\xe0',
+  gif: 'GIF89a',
+  webp: 'RIFF\0\0\0\0WEBP',
+  tiff: 'II*\0',
+}
+
+/** Bytes that begin like a picture of a type; one is another by its name. */
+export const pictureOf = (type: keyof typeof starts, name: string, bytes = 5_000): Buffer =>
+  Buffer.concat([Buffer.from(starts[type] + name, 'latin1'), Buffer.alloc(bytes)]).subarray(
+    0,
+    bytes,
+  )
+
 const slide = (texts: readonly string[], drawn = ''): string =>
   xml(
     `<p:sld xmlns:p="p" xmlns:a="a"><p:txBody>${texts
@@ -109,6 +129,7 @@ const slide = (texts: readonly string[], drawn = ''): string =>
 /** A PPTX whose slides lie in the archive in another order than they are shown in; each may have notes. */
 export const pptxOf = (
   slides: readonly { texts: readonly string[]; notes?: string; drawn?: string }[],
+  more: Record<string, string | Buffer> = {},
 ): Buffer => {
   const parts: Record<string, string> = {}
   for (const [index, { texts, notes, drawn }] of [...slides.entries()].reverse()) {
@@ -129,6 +150,7 @@ export const pptxOf = (
         .map((_, index) => `<p:sldId r:id="rId${index + 1}"/>`)
         .join('')}</p:sldIdLst></p:presentation>`,
     ),
+    ...more,
   })
 }
 

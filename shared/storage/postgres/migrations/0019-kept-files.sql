@@ -1,7 +1,8 @@
 -- Whether files that bring memories are kept themselves.
 alter table accounts add column keep_files boolean not null default false;
 
--- Files as they came, in parts, where the policy keeps them. In Postgres: the transactions that accept and end an upload keep its file, the one that clears a vault deletes it.
+-- Files as they came, in parts, where the policy keeps them; and pictures that a model is to describe, until their upload
+-- has ended. In Postgres: the transactions that accept and end an upload keep its file, the one that clears a vault deletes it.
 create table kept_files (
   id             uuid    not null,
   n              integer not null,
@@ -17,7 +18,7 @@ create table kept_files (
   bytes          bytea   not null,
   primary key (id, n)
 );
--- Documents are packed already.
+-- Documents and pictures are packed already.
 alter table kept_files alter column bytes set storage external;
 create index kept_files_of_vault on kept_files (vault, file_id);
 create index kept_files_of_upload on kept_files (long_operation) where long_operation is not null;

@@ -679,11 +679,14 @@ class AsyncVault(AsyncVaultBase):
         plain text, of at most 2,000 pages and 10,000 memories; what is over is counted in
         `left_out`. It is read in a process of its own and cut at paragraphs; each piece becomes a
         memory with the role `system` and `metadata` of `file`, `file_id`, `origin` (`import`) and,
-        where there is one, `page` or `section`. The same file again adds nothing. Another file of
-        the same `file_id` (without one: of the same name) is a newer version: what it does not have
-        any more is removed as soon as all of it is stored, and if it is given up before, nothing
-        is. One that is encrypted, damaged or without text is a 400, and changes nothing; another
-        version that is being stored is a 409. Needs a card on file. Bills storage.
+        where there is one, `page` or `section`. Where the operator has named a model for it, up to
+        20 pictures (PNG, JPEG, GIF, WebP of 4 KB to 3.75 MB) of a DOCX, PPTX, HTML or mail, and a
+        file that is one, become a memory each that begins with `Picture:`, with the origin `model`;
+        those of which it says nothing are counted. The same file again adds nothing. Another file
+        of the same `file_id` (without one: of the same name) is a newer version: what it does not
+        have any more is removed as soon as all of it is stored, and if it is given up before,
+        nothing is. One that is encrypted, damaged or without text is a 400, and changes nothing;
+        another version that is being stored is a 409. Needs a card on file. Bills storage.
 
         `POST /v1/memory/files`
 

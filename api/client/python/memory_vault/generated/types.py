@@ -363,6 +363,8 @@ class _UploadAnswerStatsRequired(TypedDict):
 class UploadAnswerStats(_UploadAnswerStatsRequired, total=False):
     # of a file: memories of an earlier version that this one does not have, which are gone
     replaced: int
+    # of a file: pictures of which the model of the operator has said nothing
+    pictures_left_out: int
 
 
 class _UploadAnswerRequired(TypedDict):
@@ -4722,7 +4724,7 @@ TransferAnswer = Union[TransferDone, TransferPreview]
 # POST /v1/memory/graft
 GraftAnswer = Union[GraftDone, GraftPreview]
 
-FileKind = Literal["pdf", "docx", "pptx", "xlsx", "html", "markdown", "mail", "separated", "text"]
+FileKind = Literal["pdf", "docx", "pptx", "xlsx", "html", "markdown", "mail", "separated", "text", "image"]
 
 # GET /v1/memory/files/content
 DownloadFileAnswer = bytes
