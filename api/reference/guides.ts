@@ -92,7 +92,7 @@ function toServedLink(guide: Guide, href: string): string | undefined {
   return target && `/guides/${target.name}${anchor ? `#${anchor}` : ''}`
 }
 
-function renderGuide(guide: Guide): Html {
+function renderGuide(guide: Guide, text: string): Html {
   const marked = new Marked({
     renderer: {
       heading({ tokens, depth }: Tokens.Heading) {
@@ -130,16 +130,29 @@ function renderGuide(guide: Guide): Html {
       html: () => '',
     },
   })
-  return new Html(marked.parse(readGuide(guide), { async: false }))
+  return new Html(marked.parse(text, { async: false }))
 }
+
+/** The sentences of paragraphs and lists, without code, tables and diagrams. */
+const proseIn = (text: string): string => new Marked().lexer(text).map(proseOf).join(' ').trim()
+
+const proseOf = (token: Token): string =>
+  token.type === 'list'
+    ? (token as Tokens.List).items.map(one => one.tokens.map(proseOf).join(' ')).join(' ')
+    : /^(?:paragraph|text)$/.test(token.type)
+      ? plainText([token])
+      : ''
+
+/** A guide without its links to further ones, and these. */
+const partsOf = (guide: Guide): string[] => readGuide(guide).split('\n## Next\n')
 
 function sectionsOf(guide: Guide): Section[] {
   const sections: Section[] = []
-  for (const token of new Marked().lexer(readGuide(guide))) {
+  for (const token of new Marked().lexer(partsOf(guide)[0]!)) {
     if (token.type === 'heading') {
       const heading = plainText(token.tokens)
       sections.push({ guide, heading, slug: slugOf(heading), text: '' })
-    } else if (token.type !== 'html') sections.at(-1)!.text += `${token.raw.trim()}\n`
+    } else if (token.type !== 'html') sections.at(-1)!.text += `${token.raw.trim()}\n\n`
   }
   return sections
 }
@@ -188,7 +201,7 @@ const page = (title: string, body: Html, current?: Guide, query = ''): string =>
 /** Headings of the second level, as links. */
 const contents = (guide: Guide): Html => {
   const headings = new Marked()
-    .lexer(readGuide(guide))
+    .lexer(partsOf(guide)[0]!)
     .filter(token => token.type === 'heading' && token.depth === 2)
   return html`<nav class="contents" aria-label="On this page">
     <ul>
@@ -201,7 +214,7 @@ const contents = (guide: Guide): Html => {
 }
 
 const aboutList = (title: string, shown: readonly Guide[]): Html =>
-  html`<h2>${title}</h2>
+  html`<h2 id="${slugOf(title)}">${title}</h2>
     <ul class="plain rows">
       ${shown.map(
         guide =>
@@ -217,6 +230,13 @@ function contentsPage(): string {
   return page(
     'Guides',
     html`<h1>Guides</h1>
+      <p>
+        <a href="/guides/connect-an-sdk">Add memory to your product</a> ·
+        <a href="/guides/agents">Connect a coding agent</a> · <a href="/guides/deploy">Run it</a>
+      </p>
+      <nav class="groups" aria-label="Groups">
+        ${Object.keys(files).map(group => html`<a href="#${slugOf(group)}">${group}</a> `)}
+      </nav>
       ${groups}`,
   )
 }
@@ -225,11 +245,12 @@ function contentsPage(): string {
 function guidePage(guide: Guide): string {
   const at = guides.indexOf(guide) + 1
   const following = [...guides, ...guides].slice(at, at + 3)
+  const [main = '', next = ''] = partsOf(guide)
   const body = html`<p class="quiet"><a href="/guides">Guides</a> / ${guide.group}</p>
     <h1 id="${slugOf(guide.title)}">${guide.title}</h1>
     ${contents(guide)}
-    <article>${renderGuide(guide)}</article>
-    <footer class="further">${aboutList('Read on', following)}</footer>`
+    <article>${renderGuide(guide, main)}</article>
+    <footer class="further">${aboutList('Read on', following)} ${renderGuide(guide, next)}</footer>`
   return page(guide.title, body, guide)
 }
 
@@ -320,16 +341,20 @@ export function findInGuides(query: string): string {
             <a href="/guides/${guide.name}#${slug}"
               >${heading === guide.title ? heading : `${guide.title}: ${heading}`}</a
             >
-            <p>${excerpt(text, words[0]!)}</p>
+            <p>${excerpt(proseIn(text) || guide.about, words)}</p>
           </li>`,
       )}
-    </ol>`
+    </ol>
+    <details class="further-hits"><summary>Show all ${found.length}</summary></details>`
   return page(`${query}: guides`, body, undefined, query)
 }
 
-/** Some 200 characters of a text around a word. */
-function excerpt(text: string, word: string): string {
-  const plain = withoutMarks(text.replaceAll(/^```.*$|^> |\|(?:-+\|)+|\|/gm, ' '))
-  const at = Math.max(0, plain.toLowerCase().indexOf(word) - 80)
-  return `${at > 0 ? '…' : ''}${plain.slice(at, at + 200)}…`
+/** Some 200 characters of prose, in whole words, around the first of these words, which are bold. */
+function excerpt(prose: string, words: readonly string[]): Html {
+  const known = new RegExp(`(?<![\\p{L}\\p{N}])((?:${words.join('|')})[\\p{L}\\p{N}]*)`, 'iu')
+  const plain = prose.replaceAll(/\s+/g, ' ')
+  const at = plain.search(known)
+  const rest = plain.slice(at < 80 ? 0 : plain.indexOf(' ', at - 80) + 1)
+  const cut = rest.length > 200 ? `${rest.slice(0, 200).replace(/\s\S*$/, '')} …` : rest
+  return html`${at < 80 ? '' : '… '}${cut.split(known).map((part, index) => (index % 2 === 1 ? html`<b>${part}</b>` : html`${part}`))}`
 }

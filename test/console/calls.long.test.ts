@@ -39,7 +39,7 @@ test('calls: every way with words, status, time and cost; filters; one of a user
   t.match(words, /gpt-5\s+1 memory\s+[\d.]+ m?s\s+\$/)
   const { height } = (await ofModel.boundingBox())!
   t.ok(height <= 44, `a row of ${height} px`)
-  t.match(await rows.filter({ hasText: 'Prepare' }).innerText(), /Thanks!\s+Prepare\s+asks nothing/)
+  t.match(await rows.filter({ hasText: 'Prepare' }).innerText(), /Thanks!\s+Prepare\s+no question/)
   await look(t, page, 'calls')
   await press(page, 'Nothing relevant')
   await rows.nth(1).waitFor({ state: 'detached' })

@@ -102,14 +102,14 @@ test('an operator: from a look at the service to the work that is done again', a
   await tenant.filter({ hasText: /^\s*failed\s+Store what was said\s+rosa@/ }).waitFor()
   t.equal(await tenant.count(), 1, 'what is done is left out by the service')
   await visit(page, 'service/usage')
-  await page.locator('.chart canvas').first().waitFor()
+  await page.locator('.history-bars').first().waitFor()
 })
 
 test('an operator: each part of the service with its state', async (t, { open }) => {
   const { key } = await buildAdmin(backend, operatorEmail(backend.config))
   const page = await open(key, 'service')
   await page.getByText(/^All 4 parts answer\. Version \d/).waitFor()
-  t.match(await page.locator('main').innerText(), /95 % within[\s\S]+Without memory/)
+  t.match(await page.locator('main').innerText(), /95 % within\s+[\d.]+ ms[\s\S]+Without memory/)
   await look(t, page, 'health')
 })
 

@@ -23,9 +23,9 @@ test('what a team costs, by day, pass, model and member', async (t, { open }) =>
   )
   const { body } = await team.admin.get(`/v1/orgs/${team.org}/usage`)
   await page.reload()
-  await page.locator('.chart canvas').waitFor()
+  await page.locator('.history-bars').waitFor()
   await settled(page)
-  const chart = page.locator('.chart')
+  const chart = page.locator('.history-bars')
   const dayBefore = Object.entries(body.by_day)[0]![0]
   const day = Number(dayBefore.slice(8))
   t.equal(Object.keys(body.by_day).length, 2)
@@ -33,7 +33,7 @@ test('what a team costs, by day, pass, model and member', async (t, { open }) =>
   t.match(label, new RegExp(`^Tokens: .*most on .*\\b${day}\\b`))
 
   const section = page.locator('section', { has: chart })
-  const rows = await section.locator('.table').first().locator('tr').allInnerTexts()
+  const rows = await section.locator('.stack > .table').locator('tr').allInnerTexts()
   const cells = rows.map(row => row.split('\t').map(cell => cell.trim()))
   t.match(cells, [
     ['Of', 'Calls', 'Tokens in', 'Of these cached', 'Tokens out', 'Cost'],
@@ -47,7 +47,7 @@ test('what a team costs, by day, pass, model and member', async (t, { open }) =>
   t.ok(cells.some(([name]) => name === 'Member: ada@example.com'))
   await section.getByText(/^Not in the cost: [\d,]+ tokens of models without a price/).waitFor()
   await section.getByText('Days with calls').click()
-  const days = await section.locator('details .table tr').allInnerTexts()
+  const days = await section.locator('.stack > details .table tr').allInnerTexts()
   t.equal(days.length, 3, 'a head and two days')
   t.match(days[1], /\t7\t12,345\t/)
 })

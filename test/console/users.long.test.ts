@@ -17,7 +17,7 @@ test('keys: of a user, found by the id, and replaced', async (t, { open }) => {
   await press(page, 'I have copied it')
   t.equal((await api.post('/v1/keys', { external_id: 'ada@example.com' })).body.key, minted)
 
-  await page.getByLabel('Find a user’s keys').fill('ada@example.com')
+  await page.getByLabel('Find a key').fill('ada@example.com')
   const rows = page.locator('ul.rows li')
   await rows.filter({ hasText: 'user ada@example.com' }).waitFor()
   t.equal(await rows.count(), 1)

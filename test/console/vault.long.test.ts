@@ -256,9 +256,12 @@ story('usage: sums and a chart', async (t, { page }) => {
   await visit(page, 'usage')
   await page.getByLabel('Chart of').selectOption('Requests')
   await page.getByRole('heading', { name: 'Requests a day' }).waitFor()
-  await page.locator('canvas').first().waitFor()
+  await page.locator('.history-bars').first().waitFor()
   await picture(page, 'usage')
-  t.match(await page.getByRole('img').first().getAttribute('aria-label'), /Requests: \d+ in all/)
+  t.match(
+    await page.getByRole('img').first().getAttribute('aria-label'),
+    /Requests: \d+ in 30 days/,
+  )
 })
 
 story(

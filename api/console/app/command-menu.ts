@@ -54,11 +54,7 @@ function Places({ groups, onClose }: { groups: readonly NavGroup[]; onClose: () 
   const wanted = words.trim().toLowerCase()
   const found = pages.filter(({ name, group }) => `${name} ${group}`.toLowerCase().includes(wanted))
   const people = (findsUsers ? (users.answer?.items ?? []) : []).map(
-    ({ external_id: name }): Place => ({
-      name,
-      group: 'Users',
-      href: userHref(name),
-    }),
+    ({ external_id: name }): Place => ({ name, group: 'Users', href: userHref(name) }),
   )
   const calls: Place[] =
     findsUsers && /^[0-9a-f-]{36}$/.test(asked)

@@ -4,6 +4,12 @@ const day = new Intl.DateTimeFormat('en-GB', { dateStyle: 'full' })
 const shortDay = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium' })
 const utcDay = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeZone: 'UTC' })
 const time = new Intl.DateTimeFormat('en-GB', { timeStyle: 'short' })
+const dayTime = new Intl.DateTimeFormat('en-GB', {
+  day: 'numeric',
+  month: 'short',
+  hour: '2-digit',
+  minute: '2-digit',
+})
 
 export const formatCount = (value: number): string => numbers.format(value)
 export const formatCompact = (value: number): string => compact.format(value)
@@ -32,6 +38,11 @@ export const formatShortDay = (moment: DateLike): string => shortDay.format(new 
 /** Formats a day that is counted in UTC, as `2026-05-03` or its first moment: the same everywhere. */
 export const formatUtcDay = (day: DateLike): string => utcDay.format(new Date(day))
 export const formatTime = (moment: DateLike): string => time.format(new Date(moment))
+/** `27 Nov, 16:14`; of another year the day alone. */
+export const formatDayTime = (moment: DateLike): string =>
+  new Date(moment).getFullYear() === new Date().getFullYear()
+    ? dayTime.format(new Date(moment))
+    : formatShortDay(moment)
 export const formatDateTime = (moment: DateLike): string =>
   `${formatShortDay(moment)}, ${formatTime(moment)}`
 export const dayMs = 24 * 3600 * 1000

@@ -127,9 +127,5 @@ const navList = (
 const entryTabs = ({ name, items }: NavEntry, current: NavItem): View =>
   tabList(
     `Pages of ${name}`,
-    items.map(item => ({
-      name: item.name,
-      href: hrefTo(...item.path),
-      isOpen: item === current,
-    })),
+    items.map(item => ({ name: item.name, href: hrefTo(...item.path), isOpen: item === current })),
   )

@@ -229,12 +229,7 @@ function MemberKeys({ org }: OrgProps): View {
     answer => answer.keys,
   )
   return html`<div class="stack">
-    ${textField({
-      label: 'Find by member or key',
-      type: 'search',
-      ...of('q'),
-      maxlength: 320,
-    })}
+    ${textField({ label: 'Find by member or key', type: 'search', ...of('q'), maxlength: 320 })}
     ${editableList(keys, {
       what: 'keys',
       empty: ['No keys', q ? 'None matches.' : 'Create one in the row of a member.'],

@@ -9,7 +9,8 @@ import {
 } from '#api/console/app/format.ts'
 import { html, type View } from '#api/console/app/html.ts'
 import type { OrgProps } from '#api/console/app/org/org-queries.ts'
-import { chart, fillMissingDays, table } from '#api/console/app/parts/chart.ts'
+import { fillMissingDays, table } from '#api/console/app/parts/chart.ts'
+import { dayBars } from '#api/console/app/parts/stacked-bars.ts'
 import { unpricedNote } from '#api/console/app/parts/cost.ts'
 import { actionButton } from '#api/console/app/parts/dialogs.ts'
 import { form, textField } from '#api/console/app/parts/fields.ts'
@@ -91,7 +92,7 @@ function costView({ period, total, by_day, by_pass, by_model, by_member }: OrgUs
     tokens: sums.input_tokens + sums.output_tokens,
   }))
   return html`<div class="stack">
-    ${chart(fillMissingDays(period, reported, ['tokens']), 'tokens', 'Tokens')}
+    ${dayBars(fillMissingDays(period, reported, ['tokens']), 'tokens', 'Tokens')}
     ${table(costHead, [
       ...rowsOf('Pass', by_pass),
       ...rowsOf('Model', by_model),

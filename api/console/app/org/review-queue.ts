@@ -124,11 +124,7 @@ export function useReviewQueue(org: string, review: readonly ReviewItem[]) {
       })
       showToast(undoneText(back))
     }
-    void run({
-      items: decision.items,
-      act: item => undoDecision(org, item, decision),
-      onDone,
-    })
+    void run({ items: decision.items, act: item => undoDecision(org, item, decision), onDone })
   }
 
   const decideAll = (

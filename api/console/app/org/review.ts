@@ -63,12 +63,7 @@ function useAuthors(review: readonly ReviewItem[] = []): string[] {
   return [...seen].sort()
 }
 
-type QueueProps = {
-  org: string
-  review: ReviewItem[]
-  tags: Listing<OrgTag>
-  isFiltered: boolean
-}
+type QueueProps = { org: string; review: ReviewItem[]; tags: Listing<OrgTag>; isFiltered: boolean }
 
 function Queue({ org, review, tags, isFiltered }: QueueProps): View {
   const queue = useReviewQueue(org, review)

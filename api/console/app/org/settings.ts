@@ -95,12 +95,7 @@ function SettingsForm({ saved, onSaved }: { saved: Organization; onSaved: () => 
 function OrgPolicy({ org }: OrgProps): View | null {
   const query = useCall('GET /v1/orgs/:orgId/policy', { params: { orgId: org } })
   return queryView(query, 'the policy', saved =>
-    renderComponent(PolicyForm, {
-      org,
-      saved,
-      onSaved: query.refetch,
-      key: JSON.stringify(saved),
-    }),
+    renderComponent(PolicyForm, { org, saved, onSaved: query.refetch, key: JSON.stringify(saved) }),
   )
 }
 

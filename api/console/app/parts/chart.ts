@@ -130,22 +130,12 @@ function Chart({ days, series, label }: Props): View {
       )}
     </div>`
   }
-  const kind = series.length === 1 ? 'chart chart-single' : 'chart'
-  return html`<div class=${kind} role="img" aria-label=${label} ref=${container}></div>`
+  return html`<div class="chart" role="img" aria-label=${label} ref=${container}></div>`
 }
 
 /** A day without anything has no bar; a line goes on. */
 const valuesOf = (days: readonly Day[], { metric, shape }: Series): (number | null)[] =>
   days.map(day => (shape === 'bars' ? day[metric] || null : (day[metric] ?? 0)))
-
-/** A bar for each day, in the colours of the theme. */
-export function chart(days: Day[], metric: string, name: string, format?: Series['format']): View {
-  const valueOf = (day: Day): number => day[metric] ?? 0
-  const total = days.reduce((sum, day) => sum + valueOf(day), 0)
-  const busiest = days.reduce((one, other) => (valueOf(other) > valueOf(one) ? other : one))
-  const label = `${name}: ${(format ?? formatCount)(total)} in all, most on ${formatUtcDay(busiest.at)}`
-  return renderComponent(Chart, { days, series: [{ metric, name, shape: 'bars', format }], label })
-}
 
 /** Several series over the same days, named in a legend. */
 export const seriesChart = (props: Props): View => renderComponent(Chart, props)

@@ -1,7 +1,10 @@
 import {
   formatDateTime,
+  formatDayTime,
   formatPercent,
   formatRelativeTime,
+  formatShortDay,
+  formatTime,
   toIsoString,
   type DateLike,
 } from '#api/console/app/format.ts'
@@ -107,6 +110,16 @@ export const speakerRow = (speaker: Speaker, main: Children, note: Children): Vi
 /** How long ago something was; a pointer shows the time itself. */
 export const agoView = (moment: DateLike): View =>
   timeView(moment, formatRelativeTime(moment), formatDateTime(moment))
+
+/** The time of day, with the day where it is not today. */
+export const clockView = (moment: DateLike): View => {
+  const isToday = formatShortDay(moment) === formatShortDay(Date.now())
+  return timeView(
+    moment,
+    isToday ? formatTime(moment) : formatDayTime(moment),
+    formatDateTime(moment),
+  )
+}
 
 /** A time for people and for programs. */
 export const timeView = (moment: DateLike, words = formatDateTime(moment), title?: string): View =>

@@ -93,10 +93,7 @@ function DialogForm({ title, verb, onClose, danger = false, fields, ...action }:
 /** A form in a dialog. It stays open when its action fails. */
 export const dialogForm = (props: FormProps): View => renderComponent(DialogForm, props)
 
-type DialogButtonProps = ButtonOptions & {
-  label: string
-  open: (close: () => void) => View
-}
+type DialogButtonProps = ButtonOptions & { label: string; open: (close: () => void) => View }
 
 function DialogButton({ label, open, ...options }: DialogButtonProps): View {
   const [isOpen, setOpen] = useState(false)

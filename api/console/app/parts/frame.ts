@@ -89,6 +89,10 @@ export const section = (title: string, children: Children, actions?: Children): 
     ${children}
   </section>`
 
+/** What failed, in red where there is any. */
+export const failedView = (words: string, isNone: boolean): Children =>
+  isNone ? words : html`<span class="fault-words">${words}</span>`
+
 export const figure = (name: string, value: Children, words?: Children): View =>
   html`<div class="figure">
     <dt>${name}</dt>

@@ -1,7 +1,6 @@
-import { formatCompact, formatCount } from '#api/console/app/format.ts'
+import { formatCompact, formatCount, formatUtcDay, pluralize } from '#api/console/app/format.ts'
 import { html, type Children, type View } from '#api/console/app/html.ts'
-import { chip } from '#api/console/app/parts/chips.ts'
-import { table } from '#api/console/app/parts/chart.ts'
+import { table, type Day } from '#api/console/app/parts/chart.ts'
 
 /** Counts of a span of time, in the order of the series; its link leads to what is counted. */
 type Bar = { label: string; counts: readonly number[]; href?: string | undefined }
@@ -45,6 +44,7 @@ export function stackedBars({ bars, series, summary, note, format }: Props): Vie
       ${numbers}
     </div>`
   }
+  const shown = series.filter((_, at) => bars.some(({ counts }) => counts[at]! > 0))
   const highest = Math.max(format ? 1e-6 : 1, ...bars.map(sumOf))
   // A few bars are as narrow as those of a fortnight.
   const width = slot * Math.min(0.8, bars.length / barsMin)
@@ -64,17 +64,41 @@ export function stackedBars({ bars, series, summary, note, format }: Props): Vie
       </svg>
     </div>
     <div class="axis quiet" aria-hidden="true">
-      ${[0, (bars.length - 1) >> 1, bars.length - 1].map(at => html`<span key=${at}>${bars[at]!.label}</span>`)}
+      ${[0, (bars.length - 1) >> 1, bars.length - 1].map(
+        at =>
+          html`<span key=${at} style=${{ '--at': (at + 0.5) / bars.length }}
+            >${bars[at]!.label}</span
+          >`,
+      )}
     </div>
-    <figcaption class="chips">
-      ${series.map(([name, colour]) => chip(name, colour))} ${note}
-    </figcaption>
+    <figcaption class="chips">${legend(shown)} ${note}</figcaption>
     <details>
       <summary>The same in numbers</summary>
       ${numbers}
     </details>
   </figure>`
 }
+
+/** One number of each day. */
+export const dayBars = (days: readonly Day[], metric: string, name: string): View => {
+  const total = days.reduce((sum, day) => sum + (day[metric] ?? 0), 0)
+  const bars = days.map(day => ({ label: formatUtcDay(day.at), counts: [day[metric] ?? 0] }))
+  const busiest = bars.reduce((one, other) => (sumOf(other) > sumOf(one) ? other : one))
+  const summary = `${name}: ${formatCount(total)} in ${pluralize(days.length, 'day')}, most on ${busiest.label}`
+  return stackedBars({ bars, series: [[name, 'data']], summary })
+}
+
+/** Names, each beside its colour. */
+export const legend = (names: Props['series']): View =>
+  html`<ul class="plain chips">
+    ${names.map(
+      ([name, colour]) =>
+        html`<li key=${name} class="chips">
+          <span class="colour-mark" style=${{ background: `var(--${colour})` }}></span>
+          <span>${name}</span>
+        </li>`,
+    )}
+  </ul>`
 
 type BarScale = {
   highest: number

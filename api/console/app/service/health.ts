@@ -64,5 +64,5 @@ export const partCells = ({ name, state, since, latency_ms: ms, last_fault: last
     chip(state === 'ok' ? 'answers' : state, state === 'ok' ? 'good' : 'bad'),
     html`<span title=${formatDateTime(since)}>${formatRelativeTime(since)}</span>`,
     ms === null ? '–' : `${ms} ms`,
-    last === null ? 'none seen' : `${last.words} (${formatDateTime(last.at)})`,
+    last === null ? 'none since the start' : `${last.words} (${formatDateTime(last.at)})`,
   ] as const

@@ -4,7 +4,7 @@ export type Sample = { name: string; labels: Record<string, string>; value: numb
 export function parseSamples(text: string): Sample[] {
   const samples: Sample[] = []
   for (const line of text.split('\n')) {
-    const match = /^([a-z_]+)(?:\{(.*)\})? (\S+)$/.exec(line)
+    const match = /^([a-z_][a-z0-9_]*)(?:\{(.*)\})? (\S+)$/.exec(line)
     if (!match) continue
     const [, name = '', written = '', value] = match
     const labels: Record<string, string> = {}

@@ -11,15 +11,16 @@ import {
 import { html, type View } from '#api/console/app/html.ts'
 import { button } from '#api/console/app/parts/buttons.ts'
 import { table } from '#api/console/app/parts/chart.ts'
-import { figure, page, section } from '#api/console/app/parts/frame.ts'
+import { failedView, figure, page, section } from '#api/console/app/parts/frame.ts'
 import { faultNote, queryView } from '#api/console/app/parts/notes.ts'
-import { useQuery } from '#api/console/app/queries.ts'
+import { useCall, useQuery } from '#api/console/app/queries.ts'
 import { healthWords, partCells, useHealth, type Health } from '#api/console/app/service/health.ts'
 import {
   parseSamples,
   sumSamples,
   type Sample,
 } from '#api/console/app/service/prometheus-samples.ts'
+import { countOf, failedOperations } from '#api/console/app/vault/operations.ts'
 
 /** Whether the service is well: its parts, its answers, its work. */
 export function Service(): View {
@@ -28,16 +29,18 @@ export function Service(): View {
     async () => parseSamples(await (await fetchStream('/metrics', {})).text()),
     [],
   )
+  const failed = useCall('GET /v1/operator/operations', failedOperations)
   const refresh = (): void => {
+    failed.refetch()
     health.refetch()
     metrics.refetch()
   }
   return page({
     title: 'Health',
-    description: 'Of the process that answers this page, and of what it depends on.',
+    description: 'The process that answers this page, and what it depends on.',
     actions: button('Refresh', refresh),
     children: html`${queryView(health, 'the parts', partsView)}
-    ${queryView(metrics, 'the metrics', statsView)}
+    ${queryView(metrics, 'the metrics', samples => statsView(samples, countOf(failed.answer)))}
     ${section(
       'Further',
       html`<div class="panel stack">
@@ -68,7 +71,7 @@ function partsView(health: Health): View {
   </div>`
 }
 
-function statsView(samples: Sample[]): View {
+function statsView(samples: Sample[], count: string): View {
   const sum = (name: string, ofLabels?: Record<string, string>): number =>
     sumSamples(samples, name, labels =>
       Object.entries(ofLabels ?? {}).every(([label, value]) => labels[label] === value),
@@ -82,29 +85,32 @@ function statsView(samples: Sample[]): View {
   const dead = sum('vault_queue_dead_jobs')
   const stopped = sum('vault_organizations_faulty')
   const p95 = sum('vault_recent_request_p95_seconds')
+  const unfinished = `${formatCount(sum('vault_operations'))} not finished`
   return html`<dl class="figures">
-    ${figure('95 % within', p95 === 0 ? '–' : `${formatCount(p95 * 1000)} ms`, 'requests of the last 15 minutes')}
+    ${figure('95 % within', p95 === 0 ? '–' : `${formatCount(p95 * 1000)} ms`, p95 === 0 ? 'no calls in 15 minutes' : 'calls of the last 15 minutes')}
     ${figure(
       'Without memory',
       recalls === 0 ? '–' : formatPercent(degraded / recalls),
       `${pluralize(degraded, 'call')} of ${formatCompact(recalls)} went on without`,
     )}
-    ${figure('Requests', formatCompact(requests), `${formatCount(failed)} answered 500 or above`)}
-    ${figure('Indexes', formatCount(sum('vault_indexes')), formatBytes(sum('vault_index_bytes')))}
-    ${figure('Operations', formatCount(sum('vault_operations')), 'not finished')}
+    ${figure('Requests', formatCompact(requests), `since the start, ${formatCount(failed)} answered 500 or above`)}
+    ${figure('Indexes in memory', formatCount(sum('vault_indexes')), formatBytes(sum('vault_index_bytes')))}
+    ${figure(
+      'Operations',
+      failedView(`${count} failed`, count === '0'),
+      html`<a href=${hrefTo('service', 'operations')}>${unfinished}</a>`,
+    )}
     ${figure(
       'Dead jobs',
-      formatCount(dead),
-      dead === 0
-        ? 'nothing to do'
-        : html`<a href=${hrefTo('service', 'queues')}>see the queues</a>`,
+      failedView(formatCount(dead), dead === 0),
+      html`<a href=${hrefTo('service', 'queues')}
+        >${dead === 0 ? 'none was given up' : 'see the queues'}</a
+      >`,
     )}
     ${figure(
       'Teams that stopped',
-      formatCount(stopped),
-      stopped === 0
-        ? 'all share what they learn'
-        : html`<a href=${hrefTo('orgs')}>see the organizations</a>`,
+      failedView(formatCount(stopped), stopped === 0),
+      html`<a href=${hrefTo('orgs')}>${stopped === 0 ? 'none' : 'see the organizations'}</a>`,
     )}
   </dl>`
 }

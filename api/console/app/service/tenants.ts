@@ -18,6 +18,9 @@ import { page } from '#api/console/app/parts/frame.ts'
 import { editableList, queryView } from '#api/console/app/parts/notes.ts'
 import { useDebounced, usePages, useCall } from '#api/console/app/queries.ts'
 import {
+  countOf,
+  failedOperations,
+  failureView,
   noOperations,
   operationHeads,
   operationLine,
@@ -135,7 +138,10 @@ export const ServiceOperations = ({ id }: { id: string | undefined }): View =>
   renderComponent(OperationList, { id, key: id ?? '' })
 
 function OperationList({ id }: { id: string | undefined }): View {
-  const { query, view } = useOperationFilters(id !== undefined)
+  const failed = useCall('GET /v1/operator/operations', {
+    query: { ...failedOperations.query, ...filled({ account_id: id }) },
+  })
+  const { query, view } = useOperationFilters(countOf(failed.answer), id !== undefined)
   const asked = filled({ limit: 50, ...query, account_id: id })
   const list = usePages('GET /v1/operator/operations', { query: asked })
   const [title, words] = noOperations(query)
@@ -164,11 +170,13 @@ function OperationList({ id }: { id: string | undefined }): View {
 
 /** An operation with its tenant, and why it failed, as far as that is told. */
 function operationView(operation: ServiceOperation): View {
-  const { email, state, status, error } = operation
-  const answered = status !== null && status >= 400 && html` ${chip(`answered ${status}`, 'bad')}`
-  const queues = html`<a href=${hrefTo('service', 'queues')}>The queues</a> have its reason`
-  return html`${operationLine(operation, [email, answered])}
-  ${state === 'failed' && html`<p class="fault-words">${error ?? queues}</p>`}`
+  const { email, state, status, error, finished_at: at } = operation
+  const isOfTenant = status !== null && status < 500
+  const why =
+    error ??
+    (isOfTenant ? 'what was sent is at fault, and is the tenant’s alone' : 'no reason was kept')
+  return html`${operationLine(operation, email)}
+  ${state === 'failed' && failureView(at, `${status === null ? '' : `answered ${status}: `}${why}`)}`
 }
 
 /** The usage of all tenants by day. */

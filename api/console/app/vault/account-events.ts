@@ -2,11 +2,11 @@ import { filled } from '#api/console/app/api-call.ts'
 import { currentCredential, maskKey } from '#api/console/app/credential.ts'
 import { html, renderComponent, type View } from '#api/console/app/html.ts'
 import { downloadButton } from '#api/console/app/parts/buttons.ts'
-import { agoView, chip, type Labels } from '#api/console/app/parts/chips.ts'
+import { chip, clockView, type Labels } from '#api/console/app/parts/chips.ts'
 import { filters, selectField, textField, useFilters } from '#api/console/app/parts/fields.ts'
 import { page } from '#api/console/app/parts/frame.ts'
 import { editableList, line } from '#api/console/app/parts/notes.ts'
-import { usePages } from '#api/console/app/queries.ts'
+import { useCall, usePages } from '#api/console/app/queries.ts'
 import { downloadLines } from '#api/console/app/vault/export.ts'
 import { describeChange } from '#api/console/app/vault/event-change.ts'
 import words from '#shared/events/account-actions.json' with { type: 'json' }
@@ -46,6 +46,12 @@ function AccountEvents({ org }: { org?: string }): View {
   const events = usePages('GET /v1/account/events', {
     query: filled({ limit: 100, action: what as AccountAction | '', since }),
   })
+  const keys = useCall('GET /v1/keys', { query: { limit: 200 } }).answer?.items ?? []
+  const webhooks = useCall('GET /v1/account/webhooks').answer?.webhooks ?? []
+  const names = new Map([
+    ...keys.map(key => [key.masked_key, key.external_id === null ? key.name : ''] as const),
+    ...webhooks.map(({ id, url }) => [id, url.replace(/^https?:\/\//, '')] as const),
+  ])
   const wanted = actor.trim().toLowerCase()
   const isShown = (event: AccountEvent): boolean =>
     (org === undefined || event.org_id === org || event.subject === org) &&
@@ -64,7 +70,7 @@ function AccountEvents({ org }: { org?: string }): View {
         : ['No events', 'Changes of keys, policy and access are listed here.'],
       ordered: true,
       key: ({ position }) => position,
-      main: eventView,
+      main: event => eventView(event, names),
     },
   )}`
 }
@@ -90,16 +96,21 @@ const endings = new Set([
 const isWords = (subject: string): boolean =>
   subject !== 'account' && !/^[0-9a-f]{8}-[0-9a-f-]{27}$/.test(subject)
 
-function eventView(event: AccountEvent): View {
+function eventView(event: AccountEvent, names: ReadonlyMap<string, string>): View {
   const { action, subject, external_id: user, actor, created_at: at, ...change } = event
   const [verb, what] = actions[action]
   const { name, details } = describeChange(change)
+  const known = name || names.get(subject)
   return line(
-    html`<b title=${actor}>${actor === maskKey(currentCredential()!) ? 'You' : actor}</b>
+    html`<b title=${actor}
+        >${actor === maskKey(currentCredential()!) ? 'You' : actor === 'service' ? 'The service' : actor}</b
+      >
       ${endings.has(verb) ? chip(verb, 'bad') : verb} ${what}
-      ${name ? html`<b title=${subject}>${name}</b>` : isWords(subject) && html`<code>${subject}</code>`}
+      ${known && html`<b title=${subject}>${known}</b>`}
+      ${!name && isWords(subject) && html`<code>${subject}</code>`}
       ${user !== undefined && html`of user <b>${user}</b>`}
       ${details && html`<span class="quiet" title=${details}>${details}</span>`}`,
-    [agoView(at)],
+    [clockView(at)],
+    'line-event',
   )
 }

@@ -1,4 +1,5 @@
 import { downloadButton } from '#api/console/app/parts/buttons.ts'
+import { call } from '#api/console/app/api-call.ts'
 import { hrefWith, userHref } from '#api/console/app/address.ts'
 import {
   dayMs,
@@ -11,16 +12,17 @@ import {
   pluralize,
 } from '#api/console/app/format.ts'
 import { html, renderComponent, type Children, type View } from '#api/console/app/html.ts'
-import { chart, daysField, fillMissingDays, table, type Day } from '#api/console/app/parts/chart.ts'
+import { daysField, fillMissingDays, table } from '#api/console/app/parts/chart.ts'
 import { unpricedNote } from '#api/console/app/parts/cost.ts'
 import { filters, selectField, useFilters } from '#api/console/app/parts/fields.ts'
 import { figure, page, section } from '#api/console/app/parts/frame.ts'
 import { emptyNote, listView, queryView } from '#api/console/app/parts/notes.ts'
 import { sortedTable, type Column } from '#api/console/app/parts/sorted-table.ts'
 import { stackedBars } from '#api/console/app/parts/stacked-bars.ts'
-import { useCall, usePages } from '#api/console/app/queries.ts'
+import { useCall, usePages, useQuery } from '#api/console/app/queries.ts'
 import { saveFile } from '#api/console/app/vault/export.ts'
-import { budgetBar, fullness } from '#api/console/app/vault/budget.ts'
+import { budgetBar, fullestOf, fullness } from '#api/console/app/vault/budget.ts'
+import words from '#api/console/app/vault/words.json' with { type: 'json' }
 import type {
   ModelPrice,
   UsageReportAnswer,
@@ -69,6 +71,14 @@ export function AccountUsage(): View {
   const drawn = byDay.answer?.total.cost_usd ? 'cost' : 'requests'
   const metric = known(metrics, fields.of || drawn)
   const listDays = by === 'session' ? Math.min(days, sessionDaysMax) : days
+  const query = { group: `day,model,${by}`, start, limit: 1000 }
+  const parts = useQuery(
+    by === 'model' || listDays < days
+      ? undefined
+      : signal => call('GET /v1/account/usage/report', { query }, signal),
+    [by, days],
+  )
+  const isWhole = by !== 'model' && listDays === days && parts.answer?.has_more === false
   return page({
     title: 'Usage',
     description: 'Of the whole account: its vaults, its users and its teams. Days are UTC.',
@@ -81,7 +91,8 @@ export function AccountUsage(): View {
       report.total.requests === 0
         ? emptyNote('No requests in this time', 'Requests of the account appear here.')
         : html`<div class="stack-wide">
-            ${sumsView(report.total, before.answer?.total, days)} ${daysView(report, metric)}
+            ${sumsView(report.total, before.answer?.total, days)}
+            ${daysView(report, metric, isWhole ? [by, parts.answer!.items] : ['model', report.items])}
             ${section(
               `By ${groups[by].toLowerCase()}`,
               html`${
@@ -128,63 +139,51 @@ const valueOf: Record<Metric, (row: UsageRow) => number> = {
 
 const colours = ['data', 'reflection', 'high', 'user', 'raw'] as const
 
-/** Each day, by model where models are what is counted. */
-function daysView({ items, period }: UsageReportAnswer, metric: Metric): View {
-  const name = metrics[metric]
-  const byDay = [...Map.groupBy(items, ({ day }) => day!)]
-  const rows = byDay.map(([day, rows]) => {
-    const sum = rows.reduce((sum, row) => sum + valueOf[metric](row), 0)
-    return { day, rows, [metric]: sum }
-  })
-  const total = rows.reduce((sum, row) => sum + Number(row[metric]), 0)
-  const days = fillMissingDays(period, rows, [metric])
-  const isOfModels = metric === 'cost' || metric === 'tokens'
-  return section(
-    `${name} a day`,
-    total === 0
-      ? html`<p class="quiet">Nothing to draw in this time.</p>`
-      : isOfModels
-        ? modelBars(days, items, metric)
-        : chart(days, metric, name),
-  )
-}
-
-/** Stacked by model: those that make most of it, and all others as one. */
-function modelBars(days: readonly Day[], items: readonly UsageRow[], metric: Metric): View {
+/**
+ * Each day, stacked by what the list below is by: what makes most of it, and all others as one. Where that is too much
+ * for one answer, by model.
+ */
+function daysView(
+  { period }: UsageReportAnswer,
+  metric: Metric,
+  [by, items]: readonly [Group, readonly UsageRow[]],
+): View {
+  const title = `${metrics[metric]} a day, by ${by}`
+  const days = fillMissingDays(period, [], [])
+  const nameOf = (row: UsageRow): string => wordsOf(by, row) || nameless[by]
   const sums = new Map<string, number>()
   for (const row of items)
-    sums.set(row.model ?? '', (sums.get(row.model ?? '') ?? 0) + valueOf[metric](row))
-  const models = [...sums].filter(([, sum]) => sum > 0).sort(([, one], [, other]) => other - one)
-  const named = models.slice(
-    0,
-    models.length > colours.length ? colours.length - 1 : colours.length,
-  )
-  const names = named.map(([model]) => model)
-  const isRest = models.length > named.length
-  const all = [...names, ...(isRest ? ['other models'] : [])]
+    sums.set(nameOf(row), (sums.get(nameOf(row)) ?? 0) + valueOf[metric](row))
+  const found = [...sums].filter(([, sum]) => sum > 0).sort(([, one], [, other]) => other - one)
+  if (found.length === 0)
+    return section(title, html`<p class="quiet">Nothing to draw in this time.</p>`)
+  const isRest = found.length > colours.length
+  const names = found.slice(0, colours.length - (isRest ? 1 : 0)).map(([name]) => name)
+  const all = [...names, ...(isRest ? ['all others'] : [])]
   const byDay = Map.groupBy(items, ({ day }) => day!)
   const bars = days.map(({ at }) => {
     const day = isoDay(at)
     const rows = byDay.get(day) ?? []
-    const of = (wanted: (model: string) => boolean): number =>
-      rows
-        .filter(({ model }) => wanted(model ?? ''))
-        .reduce((sum, row) => sum + valueOf[metric](row), 0)
+    const of = (wanted: (name: string) => boolean): number =>
+      rows.filter(row => wanted(nameOf(row))).reduce((sum, row) => sum + valueOf[metric](row), 0)
     const counts = [
-      ...names.map(name => of(model => model === name)),
-      ...(isRest ? [of(model => !names.includes(model))] : []),
+      ...names.map(one => of(name => name === one)),
+      ...(isRest ? [of(name => !names.includes(name))] : []),
     ]
     const href = hrefWith({ since: day, until: day }, 'traces')
     return { label: formatUtcDay(at), counts, href }
   })
   const write = metric === 'cost' ? formatCost : undefined
-  const total = models.reduce((sum, [, of]) => sum + of, 0)
-  return stackedBars({
-    bars,
-    series: all.map((name, index) => [name, colours[index]!] as const),
-    summary: `${metrics[metric]}: ${(write ?? formatCount)(total)} in ${pluralize(days.length, 'day')}, a colour for each model`,
-    ...(write && { format: write }),
-  })
+  const total = found.reduce((sum, [, of]) => sum + of, 0)
+  return section(
+    title,
+    stackedBars({
+      bars,
+      series: all.map((name, index) => [name, colours[index]!] as const),
+      summary: `${metrics[metric]}: ${(write ?? formatCount)(total)} in ${pluralize(days.length, 'day')}, a colour for each ${by}`,
+      ...(write && { format: write }),
+    }),
+  )
 }
 
 const columns: readonly Column<UsageRow>[] = [
@@ -206,14 +205,14 @@ function UsageList({ by, start }: { by: Group; start: string }): View {
       // What was stored and read without a model has no model's columns.
       const own = by === 'model' ? items.find(({ model }) => model == null) : undefined
       const share: Column<UsageRow> = {
-        name: 'Share',
+        name: items.some(row => row.cost_usd) ? 'Share of cost' : 'Share',
         value: row => weights.get(row)!,
         cell: row => shareView(weights.get(row)!),
       }
       const budget: Column<UsageRow> = {
         name: 'Budget',
         value: row => (row.budget ? fullness(row.budget) : -1),
-        cell: row => (row.budget ? budgetBar(row.budget) : '–'),
+        cell: row => (row.budget ? budgetBar(row.budget, fullestOf(row.budget)) : '–'),
       }
       return html`${sortedTable({
           columns: [
@@ -285,22 +284,23 @@ function saveCsv(by: Group, items: readonly UsageRow[]): void {
   )
 }
 
+/** Names of what has none. */
+const nameless: Record<Group, string> = words.nameless
+
 const none = (words: string): View => html`<span class="quiet">${words}</span>`
 
 const nameOf: Record<Group, (row: UsageRow) => Children> = {
   model: ({ model }) =>
     model == null
-      ? none('No model: stored and read by you')
+      ? none(nameless.model)
       : html`<a href=${hrefWith({ model }, 'traces')}>${model}</a>`,
   user: ({ external_id: user }) =>
-    user == null
-      ? none('No user: own vaults and teams')
-      : html`<a href=${userHref(user)}>${user}</a>`,
+    user == null ? none(nameless.user) : html`<a href=${userHref(user)}>${user}</a>`,
   key: ({ key_id, key_name, masked_key, org_id }) => {
-    if (key_id == null) return none(org_id == null ? 'Keys that are gone' : 'Pipeline of a team')
+    if (key_id == null) return none(org_id == null ? nameless.key : 'Pipeline of a team')
     return html`${key_name} <code>${masked_key}</code>${org_id != null && ' of a team'}`
   },
-  session: ({ session_id }) => session_id ?? none('No session'),
+  session: ({ session_id }) => session_id ?? none(nameless.session),
 }
 
 const pricesView = (prices: readonly ModelPrice[]): View =>

@@ -33,7 +33,7 @@ export const limitFields = (
     max: 1_000_000,
     step: 0.01,
     ...limits.dollars,
-    hint: 'For model calls, by list prices. Empty: no limit.',
+    hint: 'For model calls, by list prices, from when it is set. Empty: no limit.',
   }),
   textField({ label: `Requests of ${whose} in 24 hours`, ...whole, ...limits.requests }),
   textField({
@@ -44,41 +44,48 @@ export const limitFields = (
   }),
 ]
 
-/** How much of a budget is used: `3 of 50 requests`. */
-export const usedOf = ({
+/** The limits of a budget: how much of each is used, from 0 to 1 and beyond, and in words, as `3 of 50 requests`. */
+const limitsOf = ({
   requests,
   tokens,
   used_requests,
   used_tokens,
   dollars = null,
   used_dollars = 0,
-}: Budget): string =>
-  [
-    dollars !== null && `${formatCost(used_dollars)} of ${formatCost(dollars)}`,
-    requests !== null && `${formatCount(used_requests)} of ${formatCount(requests)} requests`,
-    tokens !== null && `${formatCount(used_tokens)} of ${formatCount(tokens)} tokens`,
-  ]
-    .filter(Boolean)
-    .join(', ')
+}: Budget): [share: number, words: string][] => [
+  ...share(dollars, used_dollars, `${formatCost(used_dollars)} of ${formatCost(dollars)}`),
+  ...share(
+    requests,
+    used_requests,
+    `${formatCount(used_requests)} of ${formatCount(requests ?? 0)} requests`,
+  ),
+  ...share(
+    tokens,
+    used_tokens,
+    `${formatCount(used_tokens)} of ${formatCount(tokens ?? 0)} tokens`,
+  ),
+]
+
+const share = (limit: number | null, used: number, words: string): [number, string][] =>
+  limit === null ? [] : [[used / limit, words]]
+
+/** How much of a budget is used: `$1.20 of $20.00, 3 of 50 requests`. */
+export const usedOf = (budget: Budget, between = ', '): string =>
+  limitsOf(budget)
+    .map(([, words]) => words)
+    .join(between)
 
 /** How much of a budget is used, from 0 to 1 and beyond. */
-export const fullness = ({
-  requests,
-  tokens,
-  used_requests,
-  used_tokens,
-  dollars = null,
-  used_dollars = 0,
-}: Budget): number =>
-  Math.max(
-    dollars === null ? 0 : used_dollars / dollars,
-    requests === null ? 0 : used_requests / requests,
-    tokens === null ? 0 : used_tokens / tokens,
-  )
+export const fullness = (budget: Budget): number =>
+  Math.max(0, ...limitsOf(budget).map(([share]) => share))
+
+/** The limit of a budget of which most is used. */
+export const fullestOf = (budget: Budget): string =>
+  limitsOf(budget).find(([share]) => share === fullness(budget))?.[1] ?? ''
 
 /** A budget as a bar, with what is used of it in words. */
-export const budgetBar = (budget: Budget): View =>
-  html`<span class="share"
+export const budgetBar = (budget: Budget, words: string): View =>
+  html`<span class="share" title=${usedOf(budget)}
     ><meter
       max="1"
       low="0.8"
@@ -87,7 +94,7 @@ export const budgetBar = (budget: Budget): View =>
       value=${fullness(budget)}
       aria-hidden="true"
     ></meter>
-    ${usedOf(budget)}</span
+    <span>${words}</span></span
   >`
 
 /** What is used of a budget; nothing without one. */

@@ -95,15 +95,7 @@ function send({ what, key, queries, threshold }: Form, dry_run: boolean) {
 
 function formFields(fields: Form, set: (changed: Partial<Form>) => void): View {
   const of = bindFields(fields, set)
-  return html`${textField({
-    label: 'Key of the other vault',
-    type: 'password',
-    ...of('key'),
-    required: true,
-    autocomplete: 'off',
-    placeholder: 'mk_…',
-    hint: 'It must be allowed to store. It is used for this copy and not kept.',
-  })}
+  return html`${textField({ ...words.fields.copyKey, type: 'password', ...of('key') })}
   ${selectField({
     label: 'What is copied',
     ...of('what'),

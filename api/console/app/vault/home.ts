@@ -12,11 +12,11 @@ import {
 import { html, renderComponent, type View } from '#api/console/app/html.ts'
 import { buttonLink } from '#api/console/app/parts/buttons.ts'
 import { table } from '#api/console/app/parts/chart.ts'
-import { figure, page, section } from '#api/console/app/parts/frame.ts'
+import { failedView, figure, page, section } from '#api/console/app/parts/frame.ts'
 import { emptyNote, queryView, row, rows } from '#api/console/app/parts/notes.ts'
 import { stackedBars } from '#api/console/app/parts/stacked-bars.ts'
 import { useCall } from '#api/console/app/queries.ts'
-import { fullness, usedOf } from '#api/console/app/vault/budget.ts'
+import { fullestOf, fullness } from '#api/console/app/vault/budget.ts'
 import { Overview } from '#api/console/app/vault/overview.ts'
 import { summaryView } from '#api/console/app/vault/traces.ts'
 import words from '#api/console/app/vault/words.json' with { type: 'json' }
@@ -44,7 +44,7 @@ export function Home(): View {
 
 const homeView = (account: AccountAnswer): View =>
   html`${renderComponent(Attention, { account })} ${renderComponent(Figures, { account })}
-    ${section('Calls by outcome', callsChart(account.calls_by_day))}
+    ${callsChart(account.calls_by_day)}
     <div class="halves">${renderComponent(MostActive, {})} ${renderComponent(Newest, {})}</div>`
 
 /** As many users are looked at, and listed. */
@@ -62,7 +62,7 @@ function MostActive(): View {
     if (users.length === 0)
       return emptyNote('No user in 7 days', 'Who asks or is told something appears here.')
     return table(
-      ['User', 'Requests', 'Cost', 'Budget'],
+      ['User', 'Calls and stores', 'Cost', 'Budget'],
       users.map(({ external_id: user, requests, cost_usd, budget }) => [
         html`<a href=${userHref(user!)}>${user}</a>`,
         formatCount(requests),
@@ -103,8 +103,8 @@ function Figures({ account }: { account: AccountAnswer }): View {
     ${figure('Vaults with calls', formatCount(users_active_7_days), 'in the last 7 days')}
     ${figure('Calls today', formatCount(callsOf(today)), `yesterday ${formatCount(callsOf(yesterday))}`)}
     ${figure(
-      'Without an answer',
-      formatCount(today?.failed ?? 0),
+      'Failed calls',
+      failedView(formatCount(today?.failed ?? 0), !today?.failed),
       html`<a href=${hrefWith({ status: 'failed' }, 'traces')}
         >${`today; yesterday ${formatCount(yesterday?.failed ?? 0)}`}</a
       >`,
@@ -121,7 +121,10 @@ const outcomes = words.outcomes as [name: string, colour: string][]
 
 function callsChart(days: readonly CallDay[]): View {
   if (days.length === 0)
-    return emptyNote('No calls in 14 days', 'Calls that read memory appear here.')
+    return section(
+      'Calls by outcome',
+      emptyNote('No calls in 14 days', 'Calls that read memory appear here.'),
+    )
   const byDay = new Map(days.map(day => [day.day, day]))
   const bars = []
   for (let at = Date.parse(days[0]!.day); at <= Date.now(); at += dayMs) {
@@ -135,7 +138,10 @@ function callsChart(days: readonly CallDay[]): View {
   const all = days.reduce((sum, day) => sum + callsOf(day), 0)
   const failed = days.reduce((sum, day) => sum + day.failed, 0)
   const summary = `${pluralize(all, 'call')} in ${pluralize(bars.length, 'day')}, ${formatCount(failed)} of them failed`
-  return stackedBars({ bars, series: outcomes, summary })
+  return section(
+    `Calls by outcome, ${pluralize(bars.length, 'day')}`,
+    stackedBars({ bars, series: outcomes, summary }),
+  )
 }
 
 /** A budget is told of from here on. */
@@ -164,7 +170,7 @@ function Attention({ account }: { account: AccountAnswer }): View | null {
   const toMend: (ToMend | false)[] = [
     ...providers.map((words): ToMend => [words, 'Model providers', hrefTo('providers')]),
     refused > 0 && [
-      `${pluralize(refused, 'call')} of today went without an answer`,
+      `${pluralize(refused, 'call')} of today failed`,
       'Failed calls',
       hrefWith({ status: 'failed', since: today }, 'traces'),
     ],
@@ -202,6 +208,5 @@ const faultsIn = (message: string, ownKeys: readonly string[]): string[] =>
 type ToMend = [words: string, label: string, href: string]
 
 function budgetItem({ external_id: about, budget }: AccountUser): ToMend {
-  const words = `${about} has used ${fullness(budget!) >= 1 ? 'all' : 'most'} of their budget: ${usedOf(budget!)}`
-  return [words, 'Open', userHref(about)]
+  return [`${about} has used ${fullestOf(budget!)}`, 'Budget', userHref(about)]
 }

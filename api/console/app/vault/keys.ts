@@ -5,6 +5,7 @@ import { html, renderComponent, type View } from '#api/console/app/html.ts'
 import { dialogButton, dialogForm, useSecret } from '#api/console/app/parts/dialogs.ts'
 import { selectField, textField, useFields } from '#api/console/app/parts/fields.ts'
 import { page } from '#api/console/app/parts/frame.ts'
+import words from '#api/console/app/vault/words.json' with { type: 'json' }
 import { MemoryKeys } from '#api/console/app/vault/memory-keys.ts'
 
 type NewKey = { key: string; rotated: boolean; external_id?: string }
@@ -75,15 +76,7 @@ function MintForm({ onClose, onMinted }: FormProps): View {
       onMinted({ ...(await call('POST /v1/keys', { body })), rotated: false })
     },
     fields: html`${textField({ label: 'Name', ...of('name'), maxlength: 200, placeholder: 'New Key' })}
-    ${
-      currentCredential()!.owner &&
-      textField({
-        label: 'Your id of the user',
-        ...of('user'),
-        maxlength: 256,
-        hint: 'A user who has a key already gets that one.',
-      })
-    }
+    ${currentCredential()!.owner && textField({ ...words.fields.keyUser, ...of('user') })}
     ${textField({ label: 'Valid until', type: 'date', ...of('until'), hint: 'Empty: for good.' })}`,
   })
 }

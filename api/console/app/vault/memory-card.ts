@@ -23,6 +23,7 @@ import { confirmButton, dialogButton, dialogForm } from '#api/console/app/parts/
 import { textAreaField, textField, useFields } from '#api/console/app/parts/fields.ts'
 import { line, row, rows } from '#api/console/app/parts/notes.ts'
 import { selectBox, type Selection } from '#api/console/app/parts/selection.ts'
+import words from '#api/console/app/vault/words.json' with { type: 'json' }
 import type { DisplayedMemory } from '#api/console/app/vault/displayed-memory.ts'
 import { FeedbackDialog, feedbackChip } from '#api/console/app/vault/feedback-dialog.ts'
 import { Lineage } from '#api/console/app/vault/lineage.ts'
@@ -206,20 +207,12 @@ function EditDialog({ memory, onClose, onChange }: EditDialogProps): View {
       onChange(memory.id, { text, expires_at: answer.expires_at })
     },
     done: 'The memory is changed.',
-    fields: html`${textAreaField({
-      label: 'Text',
-      ...of('text'),
-      rows: 8,
-      required: true,
-      maxlength: 32_000,
-      hint: 'It keeps its date, tier and importance, and is found by its new words from now on.',
-    })}
+    fields: html`${textAreaField({ ...words.fields.editText, ...of('text') })}
     ${textField({
-      label: 'Expires',
+      ...words.fields.editEnd,
       type: 'datetime-local',
       ...of('end'),
       min: toDateTimeInput(Date.now()),
-      hint: 'From then on it is gone, as if it were deleted. Empty: it stays.',
     })}`,
   })
 }

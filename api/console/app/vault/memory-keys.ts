@@ -36,14 +36,7 @@ export function MemoryKeys(): View {
     })
   return html`<div class="stack">
     ${filters(
-      textField({
-        label: 'Find a user’s keys',
-        type: 'search',
-        value: user,
-        onValue: setUser,
-        maxlength: 256,
-        placeholder: 'the user’s id',
-      }),
+      textField({ ...words.fields.findKey, type: 'search', value: user, onValue: setUser }),
     )}
     ${editableList(list, {
       what: 'keys',

@@ -9,7 +9,7 @@ import { actionButton } from '#api/console/app/parts/dialogs.ts'
 import { filterBar, selectField, useFilters } from '#api/console/app/parts/fields.ts'
 import { page } from '#api/console/app/parts/frame.ts'
 import { editableList, line } from '#api/console/app/parts/notes.ts'
-import { usePages } from '#api/console/app/queries.ts'
+import { useCall, usePages } from '#api/console/app/queries.ts'
 import { formatMs } from '#api/console/app/vault/trace-words.ts'
 import words from '#api/console/app/vault/words.json' with { type: 'json' }
 import type { ListOperationsQuery, Operation } from '#api/contract/generated/types.ts'
@@ -27,15 +27,31 @@ const kinds: Partial<Record<string, string>> = words.operations
 /** The first four have a button each. */
 const states = words.work as [State, string][]
 
-/** The filters of a list of operations, which the service applies, with presets; `ofAll` begins with all of them. */
-export function useOperationFilters(ofAll = false): { query: Query; view: View } {
+/** What asks for the operations that failed, to count them. */
+export const failedOperations = { query: { state: 'failed', limit: 100 } } as const
+
+/** How many a page has: `4`, `100+`, or nothing while it loads. */
+export const countOf = (page: { items: unknown[]; has_more: boolean } | undefined): string =>
+  page ? `${page.items.length}${page.has_more ? '+' : ''}` : '–'
+
+/**
+ * The filters of a list of operations, which the service applies, with presets.
+ *
+ * @param failed how many failed
+ * @param ofAll begins with all of them
+ */
+export function useOperationFilters(failed: string, ofAll = false): { query: Query; view: View } {
   const unfiltered = ofAll ? any : open
   const { fields, form, set, of } = useFilters(unfiltered)
   const view = filterBar({
     fields: form,
     unfiltered,
     set,
-    presets: states.slice(0, 4).map(([state, name]) => [name, { state }] as const),
+    presets: states
+      .slice(0, 4)
+      .map(
+        ([state, name]) => [state === 'failed' ? `${name} ${failed}` : name, { state }] as const,
+      ),
     names: { kind: 'Kind' },
     words: (_, value) => kinds[value],
     children: [
@@ -52,14 +68,7 @@ export function useOperationFilters(ofAll = false): { query: Query; view: View }
 
 /** What an empty list says, by the state that was asked for. */
 export const noOperations = ({ state }: Query): readonly [string, string] =>
-  state === 'open'
-    ? [
-        'Nothing waits, and nothing has failed',
-        'What is stored, uploaded, copied or deleted stands here until it is done.',
-      ]
-    : state === 'failed'
-      ? ['Nothing failed', 'Every piece of work was done, or is under way.']
-      : ['No operations', 'None matches. Storing, uploads, imports and deletions are listed here.']
+  words.noWork[state === 'open' || state === 'failed' ? state : 'other'] as [string, string]
 
 const unfinished = new Set<Operation['state']>(['accepted', 'running'])
 
@@ -91,9 +100,14 @@ export function operationLine(work: Work, about: Children): View {
   )
 }
 
+/** When an operation failed, and why. */
+export const failureView = (at: string | null, words: string): View =>
+  html`<p class="fault-words">${at !== null && html`${agoView(at)}: `}${words}</p>`
+
 /** The work that was accepted for a vault, for an owner of the account, with its progress and outcome. */
 export function Operations(): View {
-  const { query, view } = useOperationFilters()
+  const failed = useCall('GET /v1/operations', failedOperations)
+  const { query, view } = useOperationFilters(countOf(failed.answer))
   const { updateItems, ...list } = usePages('GET /v1/operations', {
     query: { limit: 30, ...query },
   })
@@ -142,7 +156,7 @@ function OperationView({ operation, changed }: ViewProps): View {
   }, [operation])
   const about = [session && chip(session, 'accent', 'Session'), cause && ` waits for ${cause}`]
   return html`${operationLine(operation, about)}
-  ${state === 'failed' && html`<p class="fault-words">${errorMessage(outcome?.body)}</p>`}
+  ${state === 'failed' && failureView(operation.finished_at, errorMessage(outcome?.body))}
   ${
     outcome &&
     html`<details>

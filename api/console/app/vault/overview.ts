@@ -101,7 +101,8 @@ function FilledVault({ stats }: { stats: VaultStats }): View {
         html`<a href=${hrefTo('traces')}>Calls</a>`,
       )}
       ${section('Used today', renderComponent(UsedToday, {}))}
-      ${section('Tiers of the core vault', queryView(latest, 'tiers', tierBar))} ${debtSection()}
+      ${section('Kinds of memories, outside sessions', queryView(latest, 'tiers', tierBar))}
+      ${debtSection()}
     </div>
   </div>`
 }
@@ -160,12 +161,12 @@ function UsedToday(): View | null {
   return queryView(
     usage,
     'the use of today',
-    ({ total_requests, total_memory_tokens, total_input_tokens }) =>
+    ({ total_requests, total_memory_tokens, by_model }) =>
       html`<div class="stack">
         <dl class="figures">
           ${figure('Requests', formatCount(total_requests))}
           ${figure('Memory tokens', formatCompact(total_memory_tokens), 'stored and recalled')}
-          ${figure('Model input', formatCompact(total_input_tokens), 'tokens, memories included')}
+          ${figure('Model input', formatCompact(Object.values(by_model).reduce((sum, { input_tokens }) => sum + input_tokens, 0)), 'tokens, memories included')}
         </dl>
         <p class="quiet">Days are UTC. <a href=${hrefTo('usage')}>Other days and models</a></p>
       </div>`,

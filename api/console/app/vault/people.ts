@@ -34,7 +34,13 @@ import {
   usePages,
   useQuery,
 } from '#api/console/app/queries.ts'
-import { budgetBar, budgetButton, budgetView, fullness } from '#api/console/app/vault/budget.ts'
+import {
+  budgetBar,
+  budgetButton,
+  budgetView,
+  fullness,
+  usedOf,
+} from '#api/console/app/vault/budget.ts'
 import { latestList, memoriesOverTime, type LatestMemory } from '#api/console/app/vault/overview.ts'
 import { profileView } from '#api/console/app/vault/profile.ts'
 import { Prompt } from '#api/console/app/vault/prompt.ts'
@@ -44,6 +50,7 @@ import { Sessions } from '#api/console/app/vault/sessions.ts'
 import { useSessionRows, sessionsNote } from '#api/console/app/vault/session-rows.ts'
 import { givenWords } from '#api/console/app/vault/trace-words.ts'
 import { traceHref } from '#api/console/app/vault/traces.ts'
+import words from '#api/console/app/vault/words.json' with { type: 'json' }
 import { UserContext, useVaultUser } from '#api/console/app/vault-user.ts'
 import type {
   AccountUser,
@@ -77,14 +84,7 @@ function AllPeople(): View {
     title: 'Users',
     description: `The users of your product, by your own ids. Each has a vault.${count ?? ''}`,
     children: html`${filters(
-      textField({
-        label: 'Id or name of the user',
-        type: 'search',
-        value: user,
-        onValue: setUser,
-        maxlength: 256,
-        placeholder: 'any part of it',
-      }),
+      textField({ ...words.fields.findUser, type: 'search', value: user, onValue: setUser }),
     )}
     ${editableList(list, {
       what: 'the users',
@@ -243,7 +243,7 @@ function PersonFigures({ known, stats }: { known: MemoryKey; stats: VaultStats }
     ${figure(
       'Budget',
       budget ? formatPercent(fullness(budget)) : 'none',
-      budget ? budgetBar(budget) : 'as much as they like',
+      budget ? budgetBar(budget, usedOf(budget, '\n')) : 'as much as they like',
     )}
   </dl>`
 }
@@ -277,7 +277,7 @@ function KnownPerson({ user, stats }: { user: string; stats: VaultStats }): View
   const items = [...core.items, ...ofSessions].sort((one, other) =>
     other.date.localeCompare(one.date),
   )
-  return html`${memoriesOverTime(stats, false)} ${sessionsNote(sessions.answer, user)}
+  return html`${sessionsNote(sessions.answer, user)}
     <div class="halves">
       ${section('Profile', queryView(profile, 'the profile', profileView))}
       ${section(
@@ -295,5 +295,6 @@ function KnownPerson({ user, stats }: { user: string; stats: VaultStats }): View
         </div>`,
         html`<a href=${userHref(user, 'sessions')}>Sessions</a>`,
       )}
-    </div>`
+    </div>
+    ${memoriesOverTime(stats, false)}`
 }

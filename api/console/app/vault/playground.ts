@@ -129,12 +129,8 @@ export function Playground(): View {
           kind: 'main',
           act: ask,
           children: html`${textAreaField({
-              label: 'Message',
+              ...words.fields.said,
               ...of('message'),
-              rows: 2,
-              required: true,
-              maxlength: 20_000,
-              hint: 'Enter sends, Shift and Enter begin a line.',
               onKeyDown: sendOnEnter,
             })}
             <div class="filters filters-top">
@@ -147,16 +143,7 @@ export function Playground(): View {
                 ],
                 hint: modelHint(models),
               })}
-              ${
-                currentCredential()?.owner &&
-                textField({
-                  label: 'As the user',
-                  ...of('user'),
-                  maxlength: 256,
-                  placeholder: 'the vault of this key',
-                  hint: 'Your own id. A new one makes a user.',
-                })
-              }
+              ${currentCredential()?.owner && textField({ ...words.fields.asUser, ...of('user') })}
               ${
                 fields.model !== noModel &&
                 checkboxField({ label: 'Beside it: the answer without memory', ...of('compares') })

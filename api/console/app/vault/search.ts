@@ -125,10 +125,7 @@ export const importances: readonly (readonly [string, string])[] = [
 
 type Match = Omit<RecalledMemory, 'expires_at'> & { expires_at?: string | undefined }
 type Matches = Omit<SearchAnswer, 'memories'> & { memories: Match[] }
-type ResultsProps = {
-  answer: Matches
-  update: (update: (answer: Matches) => Matches) => void
-}
+type ResultsProps = { answer: Matches; update: (update: (answer: Matches) => Matches) => void }
 
 function Results({ answer, update }: ResultsProps): View {
   const selection = useSelection()

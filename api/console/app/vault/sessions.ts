@@ -22,6 +22,7 @@ import { useCall, usePagedList, usePages } from '#api/console/app/queries.ts'
 import { fromFound, type DisplayedMemory } from '#api/console/app/vault/displayed-memory.ts'
 import { exportFile } from '#api/console/app/vault/export.ts'
 import { useVaultUser } from '#api/console/app/vault-user.ts'
+import words from '#api/console/app/vault/words.json' with { type: 'json' }
 import { memoryRows } from '#api/console/app/vault/memory-card.ts'
 import type { UsageRow } from '#api/contract/generated/types.ts'
 
@@ -45,15 +46,7 @@ export function Sessions(): View {
     description:
       'What was stored with a session id, X-Session-ID, lies apart from the rest of the vault: it is recalled in that session alone.',
     children: html`${lineForm(
-      textField({
-        label: 'Session',
-        type: 'search',
-        value: name,
-        onValue: setName,
-        required: true,
-        maxlength: 256,
-        placeholder: 'its id, or a part of it',
-      }),
+      textField({ ...words.fields.findSession, type: 'search', value: name, onValue: setName }),
       button('Open'),
       () => open(id),
     )}

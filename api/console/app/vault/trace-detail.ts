@@ -11,6 +11,7 @@ import { buttonLink } from '#api/console/app/parts/buttons.ts'
 import { chip } from '#api/console/app/parts/chips.ts'
 import { figure, page, section } from '#api/console/app/parts/frame.ts'
 import { emptyNote, queryView, row, rows } from '#api/console/app/parts/notes.ts'
+import { legend } from '#api/console/app/parts/stacked-bars.ts'
 import { useCall, useQuery } from '#api/console/app/queries.ts'
 import { useVaultUser } from '#api/console/app/vault-user.ts'
 import { partsOf, saidView } from '#api/console/app/vault/given.ts'
@@ -145,15 +146,7 @@ function latencyView({ recall, provider, total }: Trace['latency']): View | null
             ></span>`,
         )}
       </div>
-      <ul class="plain chips">
-        ${known.map(
-          ({ name, ms, colour }) =>
-            html`<li key=${name} class="chips">
-              <span class="time-mark" style=${{ background: `var(--${colour})` }}></span>
-              <span>${name} ${formatMs(ms)}</span>
-            </li>`,
-        )}
-      </ul>`,
+      ${legend(known.map(({ name, ms, colour }) => [`${name} ${formatMs(ms)}`, colour]))}`,
   )
 }
 

@@ -54,7 +54,7 @@ export function outcomeWords({ status, abstained, memories, tokens }: TraceSumma
 export const givenWords = ({ memories, tokens }: TraceSummary): string =>
   memories === 0
     ? 'no memories'
-    : `${pluralize(memories, 'memory', 'memories')} of ${pluralize(tokens, 'token')}`
+    : `${pluralize(memories, 'memory', 'memories')}, ${pluralize(tokens, 'token')}`
 
 /** `12 ms`, `1.3 s`, `3 min`. */
 export function formatMs(ms: number): string {

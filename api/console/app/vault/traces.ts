@@ -5,7 +5,7 @@ import { currentCredential } from '#api/console/app/credential.ts'
 import { formatDateTime, isoDay } from '#api/console/app/format.ts'
 import { html, renderComponent, type View } from '#api/console/app/html.ts'
 import { button } from '#api/console/app/parts/buttons.ts'
-import { agoView, chip } from '#api/console/app/parts/chips.ts'
+import { chip, clockView } from '#api/console/app/parts/chips.ts'
 import {
   filterBar,
   lineForm,
@@ -30,6 +30,7 @@ import {
   givenWords,
   outcomeWords,
 } from '#api/console/app/vault/trace-words.ts'
+import words from '#api/console/app/vault/words.json' with { type: 'json' }
 import type { ListTracesQuery, TraceSummary } from '#api/contract/generated/types.ts'
 
 /**
@@ -126,7 +127,7 @@ function TraceList(): View {
       })}
       <div class=${open === '' ? '' : 'with-pane'}>
         <div class="stack">
-          ${list.items.length > 0 && html`<div class="heads" aria-hidden="true">${line('', ['User', 'Model or kind', 'Recalled', 'Took', 'Cost', 'When'], 'line-call')}</div>`}
+          ${list.items.length > 0 && html`<div class="heads" aria-hidden="true">${line(html`<span class="quiet">Asked</span>`, ['User', 'Model or kind', 'Recalled', 'Took', 'Cost', 'When'], 'line-call')}</div>`}
           ${editableList(list, {
             what: 'the calls',
             empty: isFiltered
@@ -181,14 +182,7 @@ function OpenById(): View {
   return html`<details class="options">
     <summary>Open a call by its trace</summary>
     ${lineForm(
-      textField({
-        label: 'Trace of a call',
-        value: id,
-        onValue: setId,
-        required: true,
-        maxlength: 64,
-        placeholder: 'the header X-Memory-Trace',
-      }),
+      textField({ ...words.fields.trace, value: id, onValue: setId }),
       button('Open', undefined, { kind: 'main' }),
       () => navigate('traces', id.trim()),
     )}
@@ -208,8 +202,7 @@ export function summaryView(
   const title = question ?? refusal ?? `${about}, ${givenWords(item)}`
   const rest = question === null ? undefined : (refusal ?? answer)
   return line(
-    html`${isException(item) && statusChip(item)}
-    ${
+    html`${
       readable
         ? html`<a
             class="row-title"
@@ -226,11 +219,11 @@ export function summaryView(
       (user || session) &&
         html`${user && chip(user, 'user', 'User')} ${session && chip(session, 'accent', 'Session')}`,
       model ?? wayNames[way],
-      !isException(item) && outcomeWords(item),
+      isException(item) ? statusChip(item) : outcomeWords(item),
       latency.total !== null &&
         html`<span title=${latencyWords(latency)}>${formatMs(latency.total)}</span>`,
       costWords(item),
-      agoView(at),
+      clockView(at),
     ],
     'line-call',
   )

@@ -1,11 +1,12 @@
 import { useState } from 'preact/hooks'
-import { dayMs, formatCompact, formatCount, formatUtcDay, isoDay } from '#api/console/app/format.ts'
+import { dayMs, formatCompact, formatCount, isoDay } from '#api/console/app/format.ts'
 import { currentCredential } from '#api/console/app/credential.ts'
 import { html, renderComponent, type Children, type View } from '#api/console/app/html.ts'
-import { chart, daysField, fillMissingDays, table } from '#api/console/app/parts/chart.ts'
+import { daysField, fillMissingDays, table } from '#api/console/app/parts/chart.ts'
 import { filters } from '#api/console/app/parts/fields.ts'
 import { figure, page, section } from '#api/console/app/parts/frame.ts'
 import { emptyNote, queryView } from '#api/console/app/parts/notes.ts'
+import { dayBars } from '#api/console/app/parts/stacked-bars.ts'
 import { useCall } from '#api/console/app/queries.ts'
 import { AccountUsage } from '#api/console/app/vault/account-usage.ts'
 
@@ -82,22 +83,9 @@ export function usageView<Metric extends string>(usage: UsageProps<Metric>): Vie
         ? emptyNote('No requests in this time', usage.unused)
         : [
             ...metrics.map(([metric, name]) =>
-              section(`${name} a day`, chart(allDays, metric, name)),
+              section(`${name} a day`, dayBars(allDays, metric, name)),
             ),
             usage.further,
-            section(
-              'The same in numbers',
-              html`<details>
-                <summary>Days with use</summary>
-                ${table(
-                  ['Day', ...metrics.map(([, name]) => name)],
-                  days.map(day => [
-                    formatUtcDay(day.day),
-                    ...names.map(name => formatCount(day[name])),
-                  ]),
-                )}
-              </details>`,
-            ),
           ]
     }
   </div>`

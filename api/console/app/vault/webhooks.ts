@@ -8,7 +8,7 @@ import {
   pluralize,
 } from '#api/console/app/format.ts'
 import { html, renderComponent, type View } from '#api/console/app/html.ts'
-import { buttonLink, button } from '#api/console/app/parts/buttons.ts'
+import { buttonLink, button, copyButton } from '#api/console/app/parts/buttons.ts'
 import { agoView, chip, type Labels } from '#api/console/app/parts/chips.ts'
 import {
   dialogButton,
@@ -60,7 +60,8 @@ export function Webhooks({ id }: { id: string | undefined }): View {
     })
   return page({
     title: 'Webhooks',
-    description: 'Addresses of yours that hear of events. Memories are never sent.',
+    description: html`Addresses of yours that hear of events; memories are never sent. Each message
+      is signed: <a href="/guides/webhooks">how to check it</a>.`,
     actions: dialogButton(
       'New webhook',
       onClose => renderComponent(WebhookForm, { onClose, onCreated: onSecret }),
@@ -100,12 +101,11 @@ function WebhookRow({ webhook, onChanged }: Omit<Props, 'onSecret'>): View {
     params,
     query: { limit: 1 },
   })
+  const latest = last.answer?.items[0]
   return row(
-    html`<p class="row-title">${webhook.url} ${webhookState(webhook, last.answer?.items[0])}</p>
-      <p class="quiet">
-        ${webhook.description && `${webhook.description} · `}
-        ${webhook.events.map(event => eventLabels[event]).join(' · ')}
-      </p>`,
+    html`<p class="row-title">${webhook.url} ${webhookState(webhook, latest)}</p>
+      <p class="quiet">${eventsOf(webhook)}</p>
+      ${latest && html`<p class="quiet">Last message ${agoView(latest.created_at)}: ${answerOf(latest)}</p>`}`,
     [
       testButton(webhook, () => {
         last.refetch()
@@ -114,6 +114,18 @@ function WebhookRow({ webhook, onChanged }: Omit<Props, 'onSecret'>): View {
       buttonLink('Deliveries', hrefTo('webhooks', webhook.id), { about: webhook.url }),
     ],
   )
+}
+
+const eventsOf = ({ description, events }: Webhook): string =>
+  [description, ...events.map(event => eventLabels[event])].filter(Boolean).join(' · ')
+
+/** What came of the latest try of a message. */
+function answerOf({ tries, next_try: next }: WebhookDelivery): string {
+  const last = tries.at(-1)
+  if (!last) return 'not tried yet'
+  const answer =
+    last.status === null ? `no answer (${last.error})` : `your server answered ${last.status}`
+  return next === null ? answer : `${answer}, next try ${formatRelativeTime(next)}`
 }
 
 const testButton = ({ id, url }: Webhook, onDone: () => void): View =>
@@ -138,14 +150,7 @@ function WebhookForm({ onClose, onCreated }: FormProps): View {
       const body = { url: url.trim(), events: [...events], ...filled({ description }) }
       onCreated((await call('POST /v1/account/webhooks', { body })).secret)
     },
-    fields: html`${textField({
-      label: 'Address',
-      ...of('url'),
-      required: true,
-      maxlength: 2048,
-      placeholder: 'https://example.com/memory-events',
-      hint: 'https, without credentials in it, and reachable from the internet; for the audit alone also syslog+tls://host:port or otlp+https://host. To try one at home, start the service with WEBHOOK_LOOPBACK=on: then http://127.0.0.1 will do, too.',
-    })}
+    fields: html`${textField({ ...words.fields.webhookUrl, ...of('url') })}
     ${textField({ label: 'Description', ...of('description'), maxlength: 200 })}
     ${checkboxGroup({ label: 'Events', ...of('events'), choices: allEvents })}`,
   })
@@ -163,10 +168,7 @@ function webhookState(
   if (!active) return chip(words.webhooks.off[disabled_reason ?? 'owner'], 'bad')
   if (since === null)
     return last ? chip(`last: ${states[last.state][0]}`, states[last.state][1]) : chip('on')
-  const tried = last?.tries.at(-1)
-  const why = tried ? (tried.status ?? `no answer (${tried.error})`) : 'failing'
-  const next = last?.next_try ? `, next try ${formatRelativeTime(last.next_try)}` : ''
-  return chip(`${why}${next}`, 'busy', `Failing since ${formatDateTime(since)}`)
+  return chip('failing', 'bad', `Since ${formatDateTime(since)}`)
 }
 
 type Props = { webhook: Webhook; onChanged: () => void; onSecret: (secret: string) => void }
@@ -196,7 +198,7 @@ function Deliveries({ webhook, onChanged, onSecret }: Props): View {
     webhook.url,
     html`<div class="stack">
       <div class="panel stack">
-        <p>${webhookState(webhook)} <code>${webhook.id}</code></p>
+        <p>${webhookState(webhook)} <span class="quiet">${eventsOf(webhook)}</span></p>
         <div class="actions">
           ${testButton(webhook, refresh)}
           ${actionButton(active ? 'Switch on' : 'Switch off', {
@@ -228,6 +230,11 @@ function Deliveries({ webhook, onChanged, onSecret }: Props): View {
           })}
           ${button('Refresh', list.refetch)}
         </div>
+        <p class="quiet">
+          Id
+          <code>${webhook.id}</code>
+          ${copyButton('Copy', webhook.id, { kind: 'link', about: 'the id' })}
+        </p>
       </div>
       ${filters(selectField({ label: 'State', value: state, onValue: setState, choices: stateChoices }))}
       ${editableList(list, {
@@ -254,22 +261,13 @@ function Deliveries({ webhook, onChanged, onSecret }: Props): View {
   )
 }
 
-function deliveryView({
-  type,
-  data,
-  state,
-  next_try: next,
-  tries,
-  created_at: at,
-}: WebhookDelivery): View {
+function deliveryView(delivery: WebhookDelivery): View {
+  const { type, data, state, tries, created_at: at } = delivery
   const last = tries.at(-1)
-  const answer = last ? `${last.status ?? 'no answer'}${last.error ? ` (${last.error})` : ''}` : ''
   return html`${line(
       html`${chip(...states[state])}
-        <b title=${type}>${eventLabels[type as WebhookEvent] ?? type}</b>
-        <span class="quiet"
-          >${answer}${next !== null && `, next try ${formatRelativeTime(next)}`}</span
-        >`,
+        <b title=${type}>${eventLabels[type as WebhookEvent] ?? 'Test'}</b>
+        <span class="quiet">${answerOf(delivery)}</span>`,
       [pluralize(tries.length, 'try', 'tries'), last && `${formatCount(last.ms)} ms`, agoView(at)],
       'line-sent',
     )}

@@ -24,8 +24,8 @@ import type { TraceSummary } from '#api/contract/generated/types.ts'
 
 const noClient = { client: 'openai' }
 
-/** On a phone the list folds, so that what is to be pasted stands on the first screen. */
-const hasRoom = (): boolean => matchMedia('(min-width: 40rem)').matches
+/** With little room the list folds, so that what is to be pasted stands on the first screen. */
+const hasRoom = (): boolean => matchMedia('(min-width: 56rem)').matches
 
 /** What to paste where, for each client, with the address of this service and a key of the client's own. */
 export function Connect(): View {
@@ -128,7 +128,9 @@ function ProgramView({ program }: { program: Program }): View {
               disabled: action.isRunning,
             })}
           </p>
-          <p class="quiet">${words.clients[rights]}</p>
+          <p class="quiet">
+            ${words.clients[rights]} Then this page tells you when the first call arrives.
+          </p>
           ${faultNote(action.fault)}
         </div>`
       }
@@ -217,7 +219,7 @@ const snippetView = ({ file, text }: Snippet, shown: string, isWhole: boolean): 
   html`<figure key=${file} class="snippet stack-tight">
     <figcaption class="section-head">
       <code>${file}</code>
-      ${isWhole && copyButton('Copy with the key', text, { about: file })}
+      ${copyButton(isWhole ? 'Copy with the key' : 'Copy', isWhole ? text : shown, { about: file })}
     </figcaption>
     <pre class="code" tabindex="0">${shown}</pre>
   </figure>`
