@@ -104,9 +104,9 @@ function tracedBlocks(
   { earlier, block }: RecallResult,
 ): TracedBlock[] {
   const blocks = earlier
-    .filter(({ prepared: before }) => before.memories > 0)
-    .map(({ turn, blockIndex: place, prepared: before }) =>
-      blockOfContext(before, earlierTurns.indexOf(turn), place),
+    .filter(({ prepared }) => prepared.memories > 0)
+    .map(({ turn, blockIndex, prepared }) =>
+      blockOfContext(prepared, earlierTurns.indexOf(turn), blockIndex),
     )
   if (block && block.prepared.memories > 0)
     blocks.push(blockOfContext(block.prepared, null, block.blockIndex))

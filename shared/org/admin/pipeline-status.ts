@@ -85,10 +85,8 @@ export async function redrivePipeline(
   const givenUp = await listGivenUpTurns(postgres.query, org, redriveMax)
   let redriven = 0
   for (const [name, rows] of Map.groupBy(givenUp, ({ queue: name }) => name)) {
-    redriven += await queue.redrive(
-      name,
-      rows.map(({ id }) => id),
-    )
+    const ids = rows.map(({ id }) => id)
+    redriven += await queue.redrive(name, ids)
   }
   await wakePipeline(postgres.query, org)
   return redriven

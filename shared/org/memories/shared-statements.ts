@@ -57,14 +57,11 @@ export async function listStatements(
       ),
     ({ saidAt, id }): StatementPosition => [saidAt.getTime(), id],
   )
-  const seen = await findSeen(
-    backend,
-    member,
-    rows.map(({ memory }) => memory),
-  )
+  const memories = rows.map(({ memory }) => memory)
+  const seenById = await findSeen(backend, member, memories)
   const listedAt = Math.floor(backend.now() / unseenListedEveryMs) * unseenListedEveryMs
   const listed = rows
-    .map(row => ({ ...row, sharedMemory: seen.get(row.memory) ?? null }))
+    .map(row => ({ ...row, sharedMemory: seenById.get(row.memory) ?? null }))
     .filter(({ sharedMemory, recordedAt }) => sharedMemory || recordedAt.getTime() < listedAt)
   return { rows: listed, next }
 }

@@ -29,9 +29,9 @@ export type Comparison = {
   /** Throws `AnswerMissing` in place of asking. */
   storedOnly?: boolean | undefined
   /** Keeps answers while their turns wait. */
-  judged?: JudgedFacts | undefined
+  earlierAnswers?: JudgedFacts | undefined
   /** A fact is not asked about when its answer there still holds. */
-  usesJudged?: boolean | undefined
+  reusesAnswers?: boolean | undefined
 }
 
 /**
@@ -49,19 +49,19 @@ export async function compareFacts(
   facts: readonly NearbyFact[],
   signal: AbortSignal,
 ): Promise<FactAnswers[]> {
-  const { judged } = comparison
-  const known = facts.map(item => ({ ...item, answers: answersWithoutModel(comparison, item) }))
-  const open = known.filter(({ near, answers }) => answers.length === 0 && near.length > 0)
-  if (open.length === 0) return known
-  const answered = await askAbout(ask, comparison, open, signal)
-  for (const { fact, near, answers } of answered) judged?.record(fact, { near, answers })
-  const byModel = new Map(open.map((item, at) => [item, answered[at]!]))
-  return known.map(item => byModel.get(item) ?? item)
+  const { earlierAnswers } = comparison
+  const allFacts = facts.map(item => ({ ...item, answers: answersWithoutModel(comparison, item) }))
+  const factsToAsk = allFacts.filter(({ near, answers }) => answers.length === 0 && near.length > 0)
+  if (factsToAsk.length === 0) return allFacts
+  const replies = await askAbout(ask, comparison, factsToAsk, signal)
+  for (const { fact, near, answers } of replies) earlierAnswers?.record(fact, { near, answers })
+  const byModel = new Map(factsToAsk.map((item, at) => [item, replies[at]!]))
+  return allFacts.map(item => byModel.get(item) ?? item)
 }
 
 /** The answer that a memory in the same words or an answer of before gives; empty: a model is to be asked. */
 function answersWithoutModel(
-  { judged, usesJudged }: Comparison,
+  { earlierAnswers, reusesAnswers }: Comparison,
   { fact, near }: NearbyFact,
 ): ComparisonAnswer[] {
   const { text, tags } = fact
@@ -69,7 +69,7 @@ function answersWithoutModel(
     .filter(memory => isSameText(memory.text, text))
     .toSorted((a, b) => outside(a.tags, tags) - outside(b.tags, tags))[0]
   if (same) return [{ action: 'NONE', mem_id: same.id, text: '' }]
-  return (usesJudged && judged?.find(fact, near)) || []
+  return (reusesAnswers && earlierAnswers?.find(fact, near)) || []
 }
 
 /** Counts the tags of a memory that a fact has not. */
@@ -133,10 +133,10 @@ function orderAnswers(
         const memory = memories.find((_memory, at) => label === memoryLabel(at))
         return { action, mem_id: memory?.id ?? null, text }
       })
-    const named = new Set(answers.map(({ mem_id }) => mem_id))
+    const namedIds = new Set(answers.map(({ mem_id }) => mem_id))
     const areUpdates = answers.every(({ action }) => action === 'UPDATE')
-    if (answers.length === 1 || (answers.length > 1 && areUpdates && named.size === answers.length))
-      return answers
+    const areOfSeveral = answers.length > 1 && namedIds.size === answers.length
+    if (answers.length === 1 || (areUpdates && areOfSeveral)) return answers
     throw notEveryFact()
   })
 }
@@ -190,15 +190,15 @@ export class JudgedFacts {
   find(fact: BatchFact, near: readonly NearMemory[]): ComparisonAnswer[] | undefined {
     const judgement = this.#judgements.get(keyOf(fact))
     if (!judgement) return undefined
-    const named = new Set(judgement.answers.map(({ mem_id: id }) => id))
-    const seen = new Map(judgement.near.map(memory => [memory.id, memory]))
+    const namedIds = new Set(judgement.answers.map(({ mem_id: id }) => id))
+    const memoriesThen = new Map(judgement.near.map(memory => [memory.id, memory]))
     const isAsItWas = ({ id, version, text }: NearMemory): boolean =>
-      seen.get(id)?.version === version && seen.get(id)?.text === text
-    const isNamedAsItWas = [...named].every(
+      memoriesThen.get(id)?.version === version && memoriesThen.get(id)?.text === text
+    const isNamedAsItWas = [...namedIds].every(
       id => id === null || near.some(m => m.id === id && isAsItWas(m)),
     )
     if (!isNamedAsItWas) return undefined
-    const toldApart = judgement.near.filter(({ id }) => !named.has(id))
+    const toldApart = judgement.near.filter(({ id }) => !namedIds.has(id))
     const holds = near.every(
       (memory, rank) =>
         isAsItWas(memory) ||
@@ -220,10 +220,10 @@ export class JudgedFacts {
     { other, rankOfOther }: { other: NearMemory; rankOfOther: number },
   ): boolean {
     const words = stemsOf(fact.text)
-    const shared = sharedStems(stemsOf(memory.text), words)
-    const others = new Set(sharedStems(stemsOf(other.text), words))
+    const commonStems = sharedStems(stemsOf(memory.text), words)
+    const otherStems = new Set(sharedStems(stemsOf(other.text), words))
     const isFarther = this.#knowsWordsOnly || (rankOfOther >= 0 && rankOfOther < rank)
-    return isFarther && shared.length > 0 && shared.every(word => others.has(word))
+    return isFarther && commonStems.length > 0 && commonStems.every(stem => otherStems.has(stem))
   }
 }
 

@@ -64,18 +64,18 @@ export async function decideFacts(
   const { facts, findAuthor, ...comparison } = input
   const { ask } = backend
   const { policy } = comparison
-  const current = facts.map(fact => applyCurrentRules(policy, fact))
+  const currentFacts = facts.map(fact => applyCurrentRules(policy, fact))
   const author = await findAuthor()
   // The turn is gone, and nothing will be written about it.
-  if (!author) return current.map(toNoAction)
-  const nearby = await findNearby(backend, author, current)
-  const answered = await compareFacts(ask, comparison, nearby, signal)
-  const settled = answered.slice(0, countSettled(answered))
-  // The questions that follow never reuse `judged`: its answers were given about other memories.
-  const question = { ...comparison, judged: undefined }
-  const shown = nearby.flatMap(({ near }) => near)
-  const rechecked = await recheckUpdates(ask, question, settled, shown, signal)
-  const decided = applyDecisionRules(policy, rechecked)
+  if (!author) return currentFacts.map(toNoAction)
+  const nearbyFacts = await findNearby(backend, author, currentFacts)
+  const factAnswers = await compareFacts(ask, comparison, nearbyFacts, signal)
+  const settledFacts = factAnswers.slice(0, countSettled(factAnswers))
+  // The questions that follow never reuse earlier answers: these were given about other memories.
+  const question = { ...comparison, earlierAnswers: undefined }
+  const shown = nearbyFacts.flatMap(({ near }) => near)
+  const recheckedFacts = await recheckUpdates(ask, question, settledFacts, shown, signal)
+  const decided = applyDecisionRules(policy, recheckedFacts)
   const withoutHidden = await skipHiddenDuplicates(backend, question, { author, decided }, signal)
   return markDoubtfulAdditions(backend, policy, { author, decided: withoutHidden })
 }
@@ -133,25 +133,25 @@ async function recheckUpdates(
   signal: AbortSignal,
 ): Promise<FactAnswers[]> {
   const { policy } = comparison
-  const shown = [...memories, ...facts.map(({ fact }) => ({ tags: currentTags(policy, fact) }))]
-  const doubted = facts.flatMap(item =>
+  const texts = [...memories, ...facts.map(({ fact }) => ({ tags: currentTags(policy, fact) }))]
+  const doubts = facts.flatMap(item =>
     item.answers.flatMap(answer => {
-      const changed = findDoubted(item, answer, shown)
+      const changed = findDoubted(item, answer, texts)
       return changed ? [{ item, answer, changed }] : []
     }),
   )
   const replacements = new Map<ComparisonAnswer, ComparisonAnswer>()
-  const byReaders = Map.groupBy(doubted, ({ changed }) => JSON.stringify(changed.tags.toSorted()))
+  const byReaders = Map.groupBy(doubts, ({ changed }) => JSON.stringify(changed.tags.toSorted()))
   for (const group of byReaders.values()) {
     const isReadable = isReadableBy(group[0]!.changed)
     const items = [...new Set(group.map(({ item }) => item))]
-    const open = items.map(({ fact, near }) => ({ fact, near: near.filter(isReadable) }))
-    const retried = await compareFacts(ask, comparison, open, signal)
+    const questions = items.map(({ fact, near }) => ({ fact, near: near.filter(isReadable) }))
+    const newAnswers = await compareFacts(ask, comparison, questions, signal)
     for (const { item, answer, changed } of group) {
-      const { answers } = retried[items.indexOf(item)]!
-      const confirmed = answers.find(again => again.mem_id === changed.id)
-      const other = answers.find(({ action }) => action !== 'UPDATE')
-      replacements.set(answer, confirmed ?? other ?? { action: 'ADD', mem_id: null, text: '' })
+      const { answers } = newAnswers[items.indexOf(item)]!
+      const sameUpdate = answers.find(again => again.mem_id === changed.id)
+      const noUpdate = answers.find(({ action }) => action !== 'UPDATE')
+      replacements.set(answer, sameUpdate ?? noUpdate ?? { action: 'ADD', mem_id: null, text: '' })
     }
   }
   return facts.map(item => ({
@@ -168,8 +168,8 @@ function findDoubted(
 ): NearMemory | undefined {
   const changed = near.find(isNamedBy(answer))
   if (answer.action !== 'UPDATE' || !changed || isDecidedByPerson(changed)) return undefined
-  const known = new Set([fact.text, changed.text].flatMap(wordsIn))
-  const isPlain = wordsIn(answer.text).every(word => known.has(word))
+  const knownWords = new Set([fact.text, changed.text].flatMap(wordsIn))
+  const isPlain = wordsIn(answer.text).every(word => knownWords.has(word))
   return isPlain || shown.every(isReadableBy(changed)) ? undefined : changed
 }
 
@@ -202,22 +202,22 @@ function decideAnswers(
   { fact, near, answers }: FactAnswers,
   updated: Set<string | null>,
 ): Decision {
-  const [answer, ...others] = answers
+  const [answer, ...furtherAnswers] = answers
   const decision = decideByRules(policy, fact, near, answer)
   if (decision.action !== 'UPDATE') return decision
   if (updated.has(decision.mem_id)) return toAddition(fact)
   updated.add(decision.mem_id)
-  const also = others.flatMap(other => {
-    const { action, text, mem_id, version } = decideByRules(policy, fact, near, other)
+  const also = furtherAnswers.flatMap(furtherAnswer => {
+    const { action, text, mem_id, version } = decideByRules(policy, fact, near, furtherAnswer)
     if (action !== 'UPDATE' || updated.has(mem_id)) return []
     updated.add(mem_id)
     return [{ text, mem_id: mem_id!, version: version! }]
   })
   const ids = new Set([decision, ...also].map(({ mem_id: id }) => id))
-  const changed = near.filter(({ id }) => ids.has(id))
+  const changedMemories = near.filter(({ id }) => ids.has(id))
   // Those who see the fact and none of the changed memories would not learn of it.
   const tags = currentTags(policy, fact)
-  const isHeldBack = changed.every(memory => isNarrower(memory, tags))
+  const isHeldBack = changedMemories.every(memory => isNarrower(memory, tags))
   return {
     ...decision,
     ...(also.length > 0 && { also }),
@@ -233,36 +233,33 @@ async function skipHiddenDuplicates(
   signal: AbortSignal,
 ): Promise<DecidedFact[]> {
   const visibility = visibilityOf(author)
-  const unseen = decided
+  const unseenItems = decided
     .filter(({ decision }) => decision.action === 'ADD')
     .map(item => ({ item, fact: { ...item.fact, tags: currentTags(policy, item.fact) } }))
     .filter(({ fact }) => !isPermitted(visibility, fact.tags))
-  const facts = unseen.map(({ fact }) => fact)
+  const facts = unseenItems.map(({ fact }) => fact)
   const hidden = await findNearbyHidden(backend, author, facts)
-  const answered = await compareFacts(
+  const hiddenAnswers = await compareFacts(
     backend.ask,
     // Whether two texts say the same is a question for the small model.
     { ...comparison, policy, model: policy.classifyModel },
     facts.map((fact, index) => ({ fact, near: hidden[index]! })),
     signal,
   )
-  const sayers = new Map(
-    unseen.flatMap(({ item }, index) => {
-      const { near, answers } = answered[index]!
+  const hiddenSayers = new Map(
+    unseenItems.flatMap(({ item }, index) => {
+      const { near, answers } = hiddenAnswers[index]!
       const [answer] = answers
       // The wording of such an answer goes nowhere.
       const isDuplicate = answer?.action === 'NONE' && near.some(isNamedBy(answer))
       return isDuplicate ? [[item, answer.mem_id] as const] : []
     }),
   )
-  return decided.map(item =>
-    sayers.has(item)
-      ? {
-          ...item,
-          decision: { ...toNoAction(item.decision), mem_id: sayers.get(item)!, hidden: true },
-        }
-      : item,
-  )
+  return decided.map(item => {
+    const sayer = hiddenSayers.get(item)
+    if (sayer === undefined) return item
+    return { ...item, decision: { ...toNoAction(item.decision), mem_id: sayer, hidden: true } }
+  })
 }
 
 /**
@@ -277,22 +274,22 @@ async function markDoubtfulAdditions(
   { author, decided }: { author: MemberScope; decided: readonly DecidedFact[] },
 ): Promise<Decision[]> {
   const visibility = visibilityOf(author)
-  const marked: Decision[] = []
+  const markedDecisions: Decision[] = []
   for (const { fact, decision } of decided) {
     const { copy, ...withoutCopy } = decision
     if (decision.action !== 'ADD') {
       const isKnown = copy && (await findPending(mongo, policy, copy.text)) !== undefined
-      marked.push(isKnown ? withoutCopy : decision)
+      markedDecisions.push(isKnown ? withoutCopy : decision)
       continue
     }
     const pending = decision.pending || isDoubtfullyOpen(policy, fact, decision.text)
     const unseen = !isPermitted(visibility, currentTags(policy, fact))
-    const waiting = pending ? await findPending(mongo, policy, decision.text) : undefined
-    marked.push(
-      waiting === undefined
+    const waitingId = pending ? await findPending(mongo, policy, decision.text) : undefined
+    markedDecisions.push(
+      waitingId === undefined
         ? { ...decision, ...(pending && { pending }), ...(unseen && { unseen }) }
-        : { ...toNoAction(decision), mem_id: waiting },
+        : { ...toNoAction(decision), mem_id: waitingId },
     )
   }
-  return marked
+  return markedDecisions
 }

@@ -30,8 +30,8 @@ const rules: readonly {
   /** For the reader alone: nothing reads it. */
   name: string
   action: 'NONE' | 'UPDATE'
-  when: (judged: JudgedFact) => boolean
-  decide: (judged: JudgedFact) => Decision
+  when: (judgedFact: JudgedFact) => boolean
+  decide: (judgedFact: JudgedFact) => Decision
 }[] = [
   {
     name: 'a fact does not disappear into a memory that fewer may see',
@@ -103,8 +103,9 @@ export function decideByRules(
   const memory = near.find(isNamedBy(answer))
   if (!answer || !memory || answer.action === 'ADD') return toAddition(fact)
   const text = answer.text.replaceAll(/\s+/g, ' ').trim()
-  const judged = { policy, fact, tags: currentTags(policy, fact), memory, text }
-  return rules.find(({ action, when }) => action === answer.action && when(judged))!.decide(judged)
+  const judgedFact = { policy, fact, tags: currentTags(policy, fact), memory, text }
+  const rule = rules.find(({ action, when }) => action === answer.action && when(judgedFact))!
+  return rule.decide(judgedFact)
 }
 
 export const toAddition = ({ text }: { text: string }): Decision => ({

@@ -76,9 +76,9 @@ export async function extractFacts(
   const jobs = [job, ...led].toSorted((a, b) => a.saidAt - b.saidAt || (a.turn < b.turn ? -1 : 1))
   const batch = { leader: turn, policy, jobs }
   for (;;) {
-    const found = await extractValid(backend, batch, signal)
-    if (!found) continue
-    await backend.postgres.transaction(tx => saveFacts(backend, tx, batch, found))
+    const extracted = await extractValid(backend, batch, signal)
+    if (!extracted) continue
+    await backend.postgres.transaction(tx => saveFacts(backend, tx, batch, extracted))
     return undefined
   }
 }
@@ -142,9 +142,10 @@ async function extract(
     turns: shown[index]!.turns,
   }))
   const turns = jobs.map(({ turn, operation }) => operation ?? turn)
-  const told = await tagsOfReturned(backend, policy, turns)
-  const before = await findEarlierWords(backend, policy, jobs)
-  const earlier = { ...before, inheritedTags: [...before.inheritedTags, ...told] }
+  const returnedTags = await tagsOfReturned(backend, policy, turns)
+  const earlierWords = await findEarlierWords(backend, policy, jobs)
+  const inheritedTags = [...earlierWords.inheritedTags, ...returnedTags]
+  const earlier = { ...earlierWords, inheritedTags }
   const ask = cachedCompletions(backend)
   const facts = await findFacts(ask, { leader, policy, exchanges, earlier }, signal)
   return jobs.map((job, index) => {
@@ -173,29 +174,26 @@ async function saveFacts(
   extracted: readonly Extracted[],
 ): Promise<void> {
   const results = new Map(extracted.map(one => [one.job.turn, one]))
-  const goingOn: OrgExtractJob[] = []
+  const jobsGoingOn: OrgExtractJob[] = []
   for (const job of jobs) {
     const turn = await lockTurn(tx, job.turn)
     if (!turn || turn.pass1) continue
     const { facts = [], withheld = null } = results.get(job.turn) ?? {}
     if (facts.length > 0 && (await isStillValid(tx, job))) {
       await savePassResults(tx, job.turn, { pass1: facts, withheld })
-      goingOn.push(job)
+      jobsGoingOn.push(job)
     } else {
       await savePassResults(tx, job.turn, { pass1: [], pass2: [], pass3: [], withheld })
       await finishTurn(tx, job.turn)
     }
   }
-  const led = jobs.flatMap(({ turn }) => (turn === leader.id ? [] : [turn]))
-  if (led.length > 0) await dropLedJobs(tx, led)
-  const [next] = goingOn
-  if (!next) return
-  if (jobs.length > 1)
-    await leadTurns(
-      tx,
-      goingOn.map(({ turn }) => turn),
-    )
-  const { turn: id, operation, org } = next
+  const ledTurns = jobs.flatMap(({ turn }) => (turn === leader.id ? [] : [turn]))
+  if (ledTurns.length > 0) await dropLedJobs(tx, ledTurns)
+  const [firstJob] = jobsGoingOn
+  if (!firstJob) return
+  const turnsGoingOn = jobsGoingOn.map(({ turn }) => turn)
+  if (jobs.length > 1) await leadTurns(tx, turnsGoingOn)
+  const { turn: id, operation, org } = firstJob
   const data = { turn: id, org, ...(operation !== undefined && { operation }) }
   await queue.send(tx, 'org-tag', [{ id, data, priority: 0, group: org }])
 }

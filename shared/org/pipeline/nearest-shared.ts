@@ -117,12 +117,10 @@ function pickNear<Memory>(
   const rarity = words.map(list =>
     list.reduce((sum, word) => sum + 1 / counts.get(word)!.length, 0),
   )
-  const others = candidates
+  const byRarity = candidates
     .map((memory, rank) => ({ memory, rarity: rarity[rank]! }))
     .slice(rankedMax)
     .toSorted((one, other) => other.rarity - one.rarity)
-  return [...candidates.slice(0, rankedMax), ...others.map(({ memory }) => memory)].slice(
-    0,
-    nearMax,
-  )
+  const first = candidates.slice(0, rankedMax)
+  return [...first, ...byRarity.map(({ memory }) => memory)].slice(0, nearMax)
 }

@@ -59,7 +59,7 @@ export async function reconcileFacts(
 type TurnsInput = { policy: OrgPolicy; turns: readonly TurnRow[] }
 
 /** How the model is asked. */
-type QuestionMode = { storedOnly?: boolean; judged: JudgedFacts; usesJudged: boolean }
+type QuestionMode = { storedOnly?: boolean; earlierAnswers: JudgedFacts; reusesAnswers: boolean }
 
 /** The rounds from which answers of earlier ones are reused, and from which the model is asked inside the lane. */
 const [laneReusesFrom, outsideReusesFrom, laneAsksFrom] = [2, 3, 4]
@@ -78,13 +78,15 @@ async function settleTurns(
   signal: AbortSignal,
 ): Promise<void> {
   const knowsWordsOnly = backend.embedders.defaultModel === 'local'
-  const judged = new JudgedFacts({ knowsWordsOnly })
+  const earlierAnswers = new JudgedFacts({ knowsWordsOnly })
   for (let round = 1; ; round++) {
     if (!input.turns[0]!.pass3) {
       // Only for the answers that it stores: the lane finds them.
-      await decide(backend, input, { judged, usesJudged: round >= outsideReusesFrom }, signal)
+      const mode = { earlierAnswers, reusesAnswers: round >= outsideReusesFrom }
+      await decide(backend, input, mode, signal)
     }
-    const mode = { storedOnly: round < laneAsksFrom, judged, usesJudged: round >= laneReusesFrom }
+    const reusesAnswers = round >= laneReusesFrom
+    const mode = { storedOnly: round < laneAsksFrom, earlierAnswers, reusesAnswers }
     try {
       const lane = { org: input.policy.org, turn: input.turns[0]!.id }
       return await inOrgLane(backend.postgres, lane, signal, inLane =>
@@ -118,15 +120,15 @@ async function decideAndApply(
   const { policy, turns } = input
   for (const { turn, decisions } of await loadOrMakeDecisions(backend, input, mode, signal)) {
     // The tags of now: one of before the question may have given its label to another.
-    const current = await findOrgPolicy(postgres.query, policy.org)
-    if (!current) return
-    const policyNow = { ...policy, tags: current.tags }
-    const decided = { turn, policy: policyNow, facts: turn.pass2!, decisions }
+    const currentPolicy = await findOrgPolicy(postgres.query, policy.org)
+    if (!currentPolicy) return
+    const policyNow = { ...policy, tags: currentPolicy.tags }
+    const decidedTurn = { turn, policy: policyNow, facts: turn.pass2!, decisions }
     try {
       // A `conflict` may be another worker's unfinished write of this same decision: try again.
-      await applyDecisions(backend, decided, signal).catch((error: unknown) => {
+      await applyDecisions(backend, decidedTurn, signal).catch((error: unknown) => {
         if (!isStaleDecision(error)) throw error
-        return applyDecisions(backend, decided, signal)
+        return applyDecisions(backend, decidedTurn, signal)
       })
     } catch (error) {
       if (isStaleDecision(error)) {
@@ -136,7 +138,7 @@ async function decideAndApply(
       throw error
     }
     await postgres.transaction(async tx => {
-      await recordStatements(tx, decided)
+      await recordStatements(tx, decidedTurn)
       await finishTurn(tx, turn.id)
     })
   }
@@ -152,28 +154,28 @@ async function loadOrMakeDecisions(
   signal: AbortSignal,
 ): Promise<TurnDecisions[]> {
   const { turns } = input
-  const undecided = turns.findIndex(({ pass3 }) => !pass3)
-  if (undecided !== 0) {
-    const known = undecided < 0 ? turns : turns.slice(0, undecided)
-    return known.map(turn => ({ turn, decisions: turn.pass3! }))
+  const firstUndecided = turns.findIndex(({ pass3 }) => !pass3)
+  if (firstUndecided !== 0) {
+    const decidedTurns = firstUndecided < 0 ? turns : turns.slice(0, firstUndecided)
+    return decidedTurns.map(turn => ({ turn, decisions: turn.pass3! }))
   }
-  const decided = await decide(backend, input, mode, signal)
+  const allDecisions = await decide(backend, input, mode, signal)
   let start = 0
-  const made = turns.flatMap((turn): TurnDecisions[] => {
+  const newDecisions = turns.flatMap((turn): TurnDecisions[] => {
     const count = turn.pass2!.length
-    const own = decided.slice(start, start + count)
+    const part = allDecisions.slice(start, start + count)
     start += count
-    return own.length < count ? [] : [{ turn, decisions: withIds(turn, own) }]
+    return part.length < count ? [] : [{ turn, decisions: withIds(turn, part) }]
   })
   return backend.postgres.transaction(async tx => {
-    const saved: TurnDecisions[] = []
-    for (const { turn, decisions } of made) {
+    const savedDecisions: TurnDecisions[] = []
+    for (const { turn, decisions } of newDecisions) {
       const locked = await lockTurn(tx, turn.id)
       if (!locked) continue
       if (!locked.pass3) await savePassResults(tx, turn.id, { pass3: decisions })
-      saved.push({ turn, decisions: locked.pass3 ?? decisions })
+      savedDecisions.push({ turn, decisions: locked.pass3 ?? decisions })
     }
-    return saved
+    return savedDecisions
   })
 }
 

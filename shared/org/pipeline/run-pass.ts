@@ -77,8 +77,8 @@ async function runOpenPass(
     // It may be one turn of a batch.
     if (isAboutPrompt(error)) {
       if (isProbe) await returnProbe(query, org)
-      const others = await splitFailedBatch(backend, name, data)
-      return { snoozeSeconds: others > 0 ? 1 : spread(60, 300) }
+      const otherTurns = await splitFailedBatch(backend, name, data)
+      return { snoozeSeconds: otherTurns > 0 ? 1 : spread(60, 300) }
     }
     return { snoozeSeconds: await recordFault(query, org, error.message) }
   }

@@ -157,10 +157,10 @@ export function nearestRowsOf(vectors: readonly Float32Array[], sharedCount: num
   const passes = new Map<SearchRange, ReadonlyMap<Float32Array, Uint32Array>>()
 
   function* sharedPass(range: SearchRange): Steps<ReadonlyMap<Float32Array, Uint32Array>> {
-    const known = passes.get(range)
-    if (known) return known
-    const found = yield* searchRange(range, vectors, sharedCount)
-    const pass = new Map(vectors.map((vector, i) => [vector, found[i]!]))
+    const knownPass = passes.get(range)
+    if (knownPass) return knownPass
+    const rowsOfVectors = yield* searchRange(range, vectors, sharedCount)
+    const pass = new Map(vectors.map((vector, i) => [vector, rowsOfVectors[i]!]))
     passes.set(range, pass)
     return pass
   }
@@ -197,13 +197,13 @@ function* searchRange(
   const anywhere = outside
     ? undefined
     : yield* tierIndex.approximateNearest(vectors, count * filteredFactor, 0, tierIndex.count)
-  const found: Uint32Array[] = []
+  const rowsOfVectors: Uint32Array[] = []
   for (const [i, vector] of vectors.entries()) {
-    const others = outside ?? newest(anywhere![i]!)
-    const rows = Uint32Array.from(new Set([...newest(nearest[i]!), ...others]))
-    found.push((yield* nearestOf(tierIndex, [vector], rows, count))[0]!)
+    const outsideRows = outside ?? newest(anywhere![i]!)
+    const rows = Uint32Array.from(new Set([...newest(nearest[i]!), ...outsideRows]))
+    rowsOfVectors.push((yield* nearestOf(tierIndex, [vector], rows, count))[0]!)
   }
-  return found
+  return rowsOfVectors
 }
 
 /** Returns the rows of a range that fit; undefined when they are too many to be compared one by one. */
@@ -320,13 +320,13 @@ export function* findAttributeRows(
   const notes = rowsWithTerms(range, labelTerms(labels), notesReadMax)
   yield
   const rows = new Set([...notes, ...rowsWithTerms(range, sentenceTerms(labels), sentencesReadMax)])
-  const found = new Set<number>()
+  const statingRows = new Set<number>()
   let count = 0
   for (const row of rows) {
     if (count++ % readStep === 0) yield
-    if (allows(row) && statesAttribute(row)) found.add(row)
+    if (allows(row) && statesAttribute(row)) statingRows.add(row)
   }
-  return found
+  return statingRows
 
   function statesAttribute(row: number): boolean {
     if (tierIndex.tokens(row) > tokensMax) return false

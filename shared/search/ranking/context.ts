@@ -60,8 +60,8 @@ export function findAdjacentTurns({ tierIndex, first, end }: SearchRange): Adjac
   const links = linksOf(tierIndex)
 
   function isSameConversation(row: number): boolean {
-    const known = links[row]!
-    if (known > 0) return known === 2
+    const link = links[row]!
+    if (link > 0) return link === 2
     const linked = isFollowedByTurn(tierIndex, row)
     links[row] = linked ? 2 : 1
     return linked

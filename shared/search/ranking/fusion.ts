@@ -148,8 +148,8 @@ function* countCopies(
 /** How many memories have the text of each row, in all ranges that it was found in. */
 export function* copiesOfRows(rows: readonly RankedRow[]): Steps<number[]> {
   const copies = rows.map(() => 0)
-  const places = rows.flatMap((one, i) =>
-    [one, ...(one.twins ?? [])].map(({ range, row }) => ({ i, range, row })),
+  const places = rows.flatMap((rankedRow, i) =>
+    [rankedRow, ...(rankedRow.twins ?? [])].map(({ range, row }) => ({ i, range, row })),
   )
   for (const [range, placesInRange] of Map.groupBy(places, place => place.range)) {
     const { tierIndex } = range

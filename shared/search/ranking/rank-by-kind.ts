@@ -46,20 +46,20 @@ const isPreference = ({ range: { tierIndex }, row }: ScoredRow): boolean =>
 /**
  * Ranks what is known of the person who asks.
  *
- * @param others further matches, best first; they follow
+ * @param matches best first; they follow
  */
 export function* personRows(
   ranges: readonly SearchRange[],
   search: Pick<RowLimits, 'excludeTexts'>,
   { vector, parsedQuery: { labels } }: RankingQuery,
-  others: readonly ScoredRow[],
+  matches: readonly ScoredRow[],
 ): Steps<QuestionRanking> {
-  const found = yield* rowsOfPerson(ranges, { isIdentity: labels !== undefined })
-  const rows = uniqueTexts(found.filter(isNotExcluded(search)), ranges)
-  const least = rows.at(-1)?.relevance ?? Infinity
-  const rest = others.map(row => ({ ...row, relevance: Math.min(row.relevance, least) }))
+  const knownRows = yield* rowsOfPerson(ranges, { isIdentity: labels !== undefined })
+  const rows = uniqueTexts(knownRows.filter(isNotExcluded(search)), ranges)
+  const lowest = rows.at(-1)?.relevance ?? Infinity
+  const matchRows = matches.map(row => ({ ...row, relevance: Math.min(row.relevance, lowest) }))
   return {
-    rows: uniqueTexts([...rows, ...rest], ranges),
+    rows: uniqueTexts([...rows, ...matchRows], ranges),
     weight: 1,
     toRanked: row => ({
       ...row,

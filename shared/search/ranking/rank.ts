@@ -109,8 +109,8 @@ function* rankRanges(
 ): Steps<SearchHit[]> {
   const limit = ranges.reduce((sum, { first, end }) => Math.min(search.limit, sum + end - first), 0)
   if (limit < 1) return []
-  const matching = countMatching(search.onMatchCount)
-  const options = { ...search, limit, onMatching: matching.add }
+  const matchCounter = countMatching(search.onMatchCount)
+  const options = { ...search, limit, onMatching: matchCounter.add }
   yield* judgeRows(ranges)
   const message = openMessageSearch(ranges, questions, options)
   const results: QuestionResult[] = []
@@ -118,10 +118,10 @@ function* rankRanges(
     results.push(yield* rankQuestion(question, message))
     yield
   }
-  yield* matching.report()
-  const ordered = orderRows(results, ranges, questions, options)
-  const chosen = search.tiers ? ordered.slice(0, limit) : blendTiers(ordered, limit)
-  return yield* toHits(chosen.map(toRankedRow), message)
+  yield* matchCounter.report()
+  const orderedRows = orderRows(results, ranges, questions, options)
+  const chosenRows = search.tiers ? orderedRows.slice(0, limit) : blendTiers(orderedRows, limit)
+  return yield* toHits(chosenRows.map(toRankedRow), message)
 }
 
 /** Fuses the rankings of all parts. Rows below the lowest score are left out; superseded rows stand lower. */
@@ -132,18 +132,18 @@ function orderRows(
   { wholeText, minScore = 0, everyRow, floor, onAbstain }: SearchOptions,
 ): readonly FusedRow[] {
   const rankings = results.flatMap(({ ranking }) => ranking ?? [])
-  const fused = fuseRankings(rankings, ranges, questions.length === 1)
-  const ranked = wholeText === undefined ? fused : sameTextFirst(fused, wholeText)
-  const eligible =
+  const fusedRows = fuseRankings(rankings, ranges, questions.length === 1)
+  const rankedRows = wholeText === undefined ? fusedRows : sameTextFirst(fusedRows, wholeText)
+  const eligibleRows =
     minScore > 0
-      ? ranked.filter(row => !isContext(row.scored.signals) && scoreOf(row) >= minScore)
-      : ranked
+      ? rankedRows.filter(row => !isContext(row.scored.signals) && scoreOf(row) >= minScore)
+      : rankedRows
   if (results.some(({ isTimeEmpty }) => isTimeEmpty)) onAbstain?.('nothing_then')
-  else if (eligible.length === 0 && results.some(({ hasClearMatch }) => hasClearMatch))
+  else if (eligibleRows.length === 0 && results.some(({ hasClearMatch }) => hasClearMatch))
     onAbstain?.('no_answer')
   const [mainQuestion] = questions
-  if (!mainQuestion || everyRow) return eligible
-  return markSuperseded(eligible, mainQuestion.text, results[0]!.parsedQuery, { floor })
+  if (!mainQuestion || everyRow) return eligibleRows
+  return markSuperseded(eligibleRows, mainQuestion.text, results[0]!.parsedQuery, { floor })
 }
 
 const toRankedRow = (row: FusedRow): RankedRow => {

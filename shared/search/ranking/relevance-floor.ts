@@ -23,10 +23,10 @@ const namedRowsMax = 48
 
 /** Returns whether a row has all terms of one of the names. */
 export function rowsThatName(names: readonly NamedSubject[]): (row: ScoredRow) => boolean {
-  const found = new Map<SearchRange, ReadonlySet<number>>()
+  const positionsByRange = new Map<SearchRange, ReadonlySet<number>>()
   return ({ range, row }) => {
-    const positions = found.get(range) ?? positionsThatName(range, names)
-    found.set(range, positions)
+    const positions = positionsByRange.get(range) ?? positionsThatName(range, names)
+    positionsByRange.set(range, positions)
     return positions.has(positionsOf(range).of(row))
   }
 }
@@ -34,7 +34,7 @@ export function rowsThatName(names: readonly NamedSubject[]): (row: ScoredRow) =
 /** Reads the lists of the words: to read the texts of 48 rows took a seventh of a ranking. */
 function positionsThatName(range: SearchRange, names: readonly NamedSubject[]): Set<number> {
   const { count, score } = positionsOf(range)
-  const found = new Set<number>()
+  const positions = new Set<number>()
   for (const name of names) {
     let having: Uint32Array | undefined
     for (const term of name) {
@@ -43,9 +43,9 @@ function positionsThatName(range: SearchRange, names: readonly NamedSubject[]): 
       const rows = score(terms, sums)
       having = having ? having.filter(at => sums[at]! > 0) : rows.slice()
     }
-    for (const at of having ?? []) found.add(at)
+    for (const at of having ?? []) positions.add(at)
   }
-  return found
+  return positions
 }
 
 /**
@@ -94,10 +94,10 @@ export function filterRelevant(
     isFollowedByTurn(range.tierIndex, row - 1)
   return ranked.filter((scored, i) => {
     if (strengths[i]! < strengthMin) return false
-    const own = ownStrengths[i]!
-    if (!isAnswer(scored)) return own > 0 || isReply(scored)
+    const ownStrength = ownStrengths[i]!
+    if (!isAnswer(scored)) return ownStrength > 0 || isReply(scored)
     // An answer repeats much of the turns before it; it is needed where these only asked.
-    return own >= bounds.companion || (isReply(scored) && isAfterQuestion(scored))
+    return ownStrength >= bounds.companion || (isReply(scored) && isAfterQuestion(scored))
   })
 }
 
@@ -199,16 +199,16 @@ export function keepClearMatches(
   const { terms, nonTimeTerms } = parsedQuery
   const indexes = ranges.map(({ tierIndex }) => tierIndex.wordIndex)
   const besideTime = new Set(nonTimeTerms)
-  const asked = terms.filter(({ term }) => besideTime.has(term))
-  const named = terms.filter(
+  const questionTerms = terms.filter(({ term }) => besideTime.has(term))
+  const timeTerms = terms.filter(
     ({ term, weight }) => !besideTime.has(term) && !relativeWords.has(term) && weight > 0,
   )
-  const shareOf = createShares(rows, buildConcepts(asked, indexes, weights))
-  const timeOf = createShares(rows, buildConcepts(named, indexes, weights))
+  const shareOf = createShares(rows, buildConcepts(questionTerms, indexes, weights))
+  const timeOf = createShares(rows, buildConcepts(timeTerms, indexes, weights))
   return rows
     .filter(
       row =>
-        (asked.length >= bounds.clearTermsMin && shareOf(row) >= bounds.clearShare) ||
+        (questionTerms.length >= bounds.clearTermsMin && shareOf(row) >= bounds.clearShare) ||
         timeOf(row) >= bounds.clearShare,
     )
     .slice(0, bounds.clearRowsMax)

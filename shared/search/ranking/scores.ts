@@ -245,18 +245,16 @@ export function* rankRows(
       for (const row of pass.scored) scored.push(row)
       onMatching?.(range, rowsWithWords(words[i]!))
       const matching = onMatching ? pass.scored.filter(({ signals }) => isMatch(signals)) : []
-      onMatching?.(
-        range,
-        matching.map(({ row }) => row),
-      )
+      const matchingRows = matching.map(({ row }) => row)
+      onMatching?.(range, matchingRows)
       yield
     }
     const wanted = excludeTexts ? scored.filter(isWanted) : scored
     const scoredCount = scored.length
     boostByTimeOrder(wanted, rankingQuery.parsedQuery.order)
     wanted.sort((a, b) => b.relevance - a.relevance || b.at - a.at)
-    const found = everyRow ? wanted : uniqueTexts(wanted, ranges)
-    const unique = floor ? foldPieces(found) : found
+    const uniqueRows = everyRow ? wanted : uniqueTexts(wanted, ranges)
+    const unique = floor ? foldPieces(uniqueRows) : uniqueRows
     const isSaturated = unique.length < limit && unique.length < scoredCount
     if (!isSaturated || isComplete) {
       release()

@@ -42,25 +42,25 @@ function phrasePattern(phrase: string): string | undefined {
 /**
  * Ranks the rows that have the words of a query of small words, before the others that match it; best first.
  *
- * @param others best first
+ * @param matches best first
  */
 export function* smallWordsFirst(
   ranges: readonly SearchRange[],
   { text, weights }: RankingQuery,
-  others: readonly ScoredRow[],
+  matches: readonly ScoredRow[],
   { onMatching }: Pick<RowLimits, 'onMatching'>,
 ): Steps<ScoredRow[]> {
   const rows: ScoredRow[] = []
   for (const range of ranges) {
-    const found = yield* rowsWithSmallWords(range, text)
-    onMatching?.(range, found.keys())
-    for (const [row, words] of found) {
+    const fitByRow = yield* rowsWithSmallWords(range, text)
+    onMatching?.(range, fitByRow.keys())
+    for (const [row, words] of fitByRow) {
       const signals = { ...noSignals, words }
       const relevance = fuseSignals(signals, weights)
       rows.push({ range, row, at: range.tierIndex.timeAt(row), signals, relevance, ownShare: 1 })
     }
   }
-  const all = [...rows, ...others].sort((a, b) => b.relevance - a.relevance || b.at - a.at)
+  const all = [...rows, ...matches].sort((a, b) => b.relevance - a.relevance || b.at - a.at)
   return uniqueTexts(all, ranges)
 }
 
@@ -70,27 +70,27 @@ export function* smallWordsFirst(
  */
 function* rowsWithSmallWords(
   { tierIndex, first, end, allows, newestOf }: SearchRange,
-  given: string,
+  text: string,
 ): Steps<Map<number, number>> {
-  const found = new Map<number, number>()
-  const query = given.slice(0, phraseLengthMax)
+  const fitByRow = new Map<number, number>()
+  const query = text.slice(0, phraseLengthMax)
   const pattern = phrasePattern(query)
-  if (pattern === undefined) return found
+  if (pattern === undefined) return fitByRow
   const asWritten = new RegExp(pattern, 'u')
   const folded = foldText(query)
   const phrase = new RegExp(phrasePattern(folded) ?? pattern, 'u')
   const words = folded.split(/\s+/).map(word => new RegExp(phrasePattern(word) ?? word, 'u'))
-  const fitOf = (text: string): number => {
-    if (asWritten.test(text)) return fits.asWritten
-    const other = foldText(text)
-    if (phrase.test(other)) return fits.phrase
-    return words.length > 1 && words.every(word => word.test(other)) ? fits.words : 0
+  const fitOf = (rowText: string): number => {
+    if (asWritten.test(rowText)) return fits.asWritten
+    const foldedText = foldText(rowText)
+    if (phrase.test(foldedText)) return fits.phrase
+    return words.length > 1 && words.every(word => word.test(foldedText)) ? fits.words : 0
   }
   for (let row = first; row < end; row++) {
     if (row % stepRows === stepRows - 1) yield
     if (!allows(row) || newestOf(row) !== row) continue
     const fit = fitOf(tierIndex.text(row))
-    if (fit > 0) found.set(row, fit)
+    if (fit > 0) fitByRow.set(row, fit)
   }
-  return found
+  return fitByRow
 }

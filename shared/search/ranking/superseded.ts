@@ -208,25 +208,25 @@ function haveOneShape(newer: Compared, older: Compared, isAsked: IsAsked): boole
   const newerWords = (newer.words ??= wordsIn(newer.text))
   const olderWords = (older.words ??= wordsIn(older.text))
   const isSame = (at: number): boolean => newerWords.at(at) === olderWords.at(at)
-  const shorter = Math.min(newerWords.length, olderWords.length)
-  let before = 0
-  while (before < shorter && isSame(before)) before++
+  const shorterLength = Math.min(newerWords.length, olderWords.length)
+  let headLength = 0
+  while (headLength < shorterLength && isSame(headLength)) headLength++
   const isNote = /^[^:：]{1,30}[:：]/.test(newer.text)
-  if (before < (isNote ? 1 : wordsBeforeMin)) return false
-  let after = 0
-  while (after < shorter - before && isSame(-1 - after)) after++
+  if (headLength < (isNote ? 1 : wordsBeforeMin)) return false
+  let tailLength = 0
+  while (tailLength < shorterLength - headLength && isSame(-1 - tailLength)) tailLength++
   // More words behind the run than before it: it is whom they are about ("My friend Tom plays the cello").
-  if (after > before) return false
-  const runOf = (words: readonly string[]): string[] => words.slice(before, words.length - after)
+  if (tailLength > headLength) return false
+  const runOf = (words: readonly string[]) => words.slice(headLength, words.length - tailLength)
   const [newerRun, olderRun] = [runOf(newerWords), runOf(olderWords)]
   const lengths = [newerRun.length, olderRun.length]
   if (Math.min(...lengths) < 1 || Math.max(...lengths) > runMax) return false
-  const askedIn = (words: readonly string[]): string[] => termsOf(words.join(' ')).filter(isAsked)
+  const askedTermsIn = (words: readonly string[]) => termsOf(words.join(' ')).filter(isAsked)
   // Words that both runs have divide two differences: "staging is 5544", "production is 5545".
   if (newerRun.some(word => olderRun.includes(word) && !article.test(word))) return false
-  const common = askedIn(newerWords.toSpliced(before, newerRun.length))
-  if (common.length === 0) return false
-  if (askedIn([...newerRun, ...olderRun]).some(term => !common.includes(term))) return false
+  const terms = askedTermsIn(newerWords.toSpliced(headLength, newerRun.length))
+  if (terms.length === 0) return false
+  if (askedTermsIn([...newerRun, ...olderRun]).some(term => !terms.includes(term))) return false
   return newer.speaker === older.speaker || !isPersonal(newer.text)
 }
 

@@ -30,10 +30,8 @@ export async function withExpiryProtocol<Result>(
   })
   await scheduleExpiries(postgres, scheduled)
   const result = await write()
-  await cancelScheduledExpiries(
-    postgres.query,
-    scheduled.map(({ id }) => id),
-  )
+  const ids = scheduled.map(({ id }) => id)
+  await cancelScheduledExpiries(postgres.query, ids)
   return result
 }
 

@@ -37,20 +37,18 @@ export async function applyCommit(
   if (lease.state === 'committed') return lease.consolidated
 
   const work = { operation: job.batch, vault: job.vault, memories: [commitExpiry(job)] }
+  const ids = job.reflections.map(({ id }) => id)
   const count = await withExpiryProtocol({ postgres }, [work], async () => {
     await addReflections(mongo, job, lease.sourceIds)
     await applyCurrentRetention({ postgres, mongo }, postgres.query, {
       ...job,
-      ids: job.reflections.map(({ id }) => id),
+      ids,
       days: job.retentionDays ?? null,
     })
     return consolidate({ postgres, mongo, queue }, job, lease.sourceIds)
   })
   if (count !== null) return count
-  await memories.discard(
-    job,
-    job.reflections.map(({ id }) => id),
-  )
+  await memories.discard(job, ids)
   return null
 }
 

@@ -92,12 +92,9 @@ async function writeCopies(
       const hashes = copies.map(({ hash }) => hash)
       const holders = await memoriesWithTexts(mongo, chunk, hashes)
       const { alreadyWritten, fresh } = splitByPresence(copies, holders)
-      written.push(...fresh.map(({ memory }) => memory.id))
-      await insertIfIdFree(
-        mongo,
-        fresh.map(({ memory }) => memory),
-        space,
-      )
+      const freshMemories = fresh.map(({ memory }) => memory)
+      written.push(...freshMemories.map(({ id }) => id))
+      await insertIfIdFree(mongo, freshMemories, space)
       const copied = [...alreadyWritten, ...fresh].map(({ memory }) => memory)
       await applyCurrentRetention(backend, tx.query, {
         ...chunk,

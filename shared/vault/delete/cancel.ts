@@ -105,19 +105,14 @@ async function discardUnfinished(
   for (const { vault, ids } of [...ingested, ...promised]) {
     const states = await findStoredStates(mongo, { vault, epoch: 0 }, ids)
     // Another operation may have stored or replaced the memory of an id.
-    const own = [...states]
+    const ownMemories = [...states]
       .filter(([, state]) => state.operation === operation)
       .map(([id, { session }]) => ({ id, session: session || null }))
-    if (own.length === 0) continue
-    await new MemoryStore(mongo).discard(
-      { vault },
-      own.map(({ id }) => id),
-    )
-    await changeVault(
-      tx,
-      vault,
-      changesBySession(own, removed => ({ removed })),
-    )
+    if (ownMemories.length === 0) continue
+    const ownIds = ownMemories.map(({ id }) => id)
+    await new MemoryStore(mongo).discard({ vault }, ownIds)
+    const changes = changesBySession(ownMemories, removed => ({ removed }))
+    await changeVault(tx, vault, changes)
   }
 }
 

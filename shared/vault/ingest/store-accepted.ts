@@ -86,26 +86,27 @@ async function finalizeJobs(
   options: { alreadyExpired: AlreadyExpiredIds; claims: Claims | undefined },
 ): Promise<Set<string>> {
   const { postgres, queue } = backend
-  const stored = accepted.map(job => storedOperation(job, options))
+  const operations = accepted.map(job => storedOperation(job, options))
   const { clearedOperations, endedJobs, finalized, deliveries } = await postgres.transaction(tx => {
-    const result = finalizeStored(tx, stored)
+    const result = finalizeStored(tx, operations)
     tx.commit()
     return result
   })
-  memoriesStored.inc(stored.reduce((sum, { ids }) => sum + ids.length, 0))
+  memoriesStored.inc(operations.reduce((sum, { ids }) => sum + ids.length, 0))
   // The messages are committed; the sweep sends their jobs where this process ends before it does.
   await sendDeliveryJobs(postgres, queue, deliveries)
   for (const job of accepted.filter(({ operation }) => clearedOperations.includes(operation))) {
     await backend.memories.discard(job, idsOf(job.memories))
   }
-  const ended = new Set(endedJobs)
-  if (finalized === stored.length) return ended
-  const changedRetentions = await findChangedRetentions(postgres.query, stored)
-  const changed = []
+  const endedIds = new Set(endedJobs)
+  if (finalized === operations.length) return endedIds
+  const changedRetentions = await findChangedRetentions(postgres.query, operations)
+  const changedJobs = []
   for (const job of accepted.filter(({ operation }) => changedRetentions.has(operation))) {
-    changed.push(await withRetention(backend, job, changedRetentions.get(job.operation)!))
+    changedJobs.push(await withRetention(backend, job, changedRetentions.get(job.operation)!))
   }
-  return changed.length === 0 ? ended : ended.union(await finalizeJobs(backend, changed, options))
+  if (changedJobs.length === 0) return endedIds
+  return endedIds.union(await finalizeJobs(backend, changedJobs, options))
 }
 
 /** The job with its memories under another retention, which the account has set since acceptance. */
@@ -124,31 +125,28 @@ const memoriesOfJobs = (jobs: readonly IngestJob[]) =>
 
 /** The memories that a first run has not written. */
 async function findUnstored(memories: MemoryStore, jobs: readonly IngestJob[]) {
-  const missing = []
+  const unstored = []
   for (const job of jobs) {
-    const taken = await memories.findTakenIds(
-      job,
-      job.memories.map(({ id }) => id),
-    )
-    missing.push(...memoriesOfJobs([job]).filter(({ memory }) => !taken.has(memory.id)))
+    const takenIds = await memories.findTakenIds(job, idsOf(job.memories))
+    unstored.push(...memoriesOfJobs([job]).filter(({ memory }) => !takenIds.has(memory.id)))
   }
-  return missing
+  return unstored
 }
 
 function storedOperation(
   job: IngestJob,
   { alreadyExpired, claims }: { alreadyExpired: AlreadyExpiredIds; claims: Claims | undefined },
 ): StoredOperation {
-  const stored = job.memories.filter(memory => !isAlreadyExpired(alreadyExpired, job, memory))
-  const core = job.session === null ? stored : []
+  const memories = job.memories.filter(memory => !isAlreadyExpired(alreadyExpired, job, memory))
+  const coreMemories = job.session === null ? memories : []
   return {
     operation: job.operation,
     vault: job.vault,
     session: job.session,
     sessionEpoch: job.sessionEpoch,
-    ids: idsOf(stored),
-    rawUnits: core.length,
-    rawTokens: core.reduce((sum, { tokens }) => sum + tokens, 0),
+    ids: idsOf(memories),
+    rawUnits: coreMemories.length,
+    rawTokens: coreMemories.reduce((sum, { tokens }) => sum + tokens, 0),
     retentionDays: job.retentionDays ?? null,
     claim: alreadyExpired.has(job.operation) ? undefined : claims?.get(job.operation),
   }
