@@ -67,7 +67,7 @@ test('calls: every way with words, status, time and cost; filters; one of a user
   await pane.getByRole('heading', { name: /^Where .+ went$/ }).waitFor()
   const main = await page.locator('main').innerText()
   t.match(main, /Asked\s+Which bicycle is orange\?\s+Answer\s+It is orange\./)
-  t.match(main, /The bicycle is orange\.[\s\S]+found by\s+the same words/)
+  t.match(main, /The bicycle is orange\.[\s\S]+found by\s+its words/)
   t.match(main, /Recall [\d.]+ m?s\s+Model [\d.]+ m?s\s+Everything else [\d.]+ m?s/)
   await look(t, page, 'call-beside')
   await page.keyboard.press('Escape')
@@ -77,7 +77,7 @@ test('calls: every way with words, status, time and cost; filters; one of a user
   t.equal(await page.evaluate(() => document.activeElement?.textContent), 'orange bicycle')
   await ofModel.getByRole('link').click()
   await pane.getByRole('link', { name: 'Whole page' }).click()
-  await page.getByRole('heading', { name: 'Call', level: 1 }).waitFor()
+  await page.getByRole('heading', { name: 'Which bicycle is orange?', level: 1 }).waitFor()
   await look(t, page, 'call')
 
   const degraded = `update call_traces set status = 'degraded',

@@ -109,7 +109,7 @@ test('an operator: each part of the service with its state', async (t, { open })
   const { key } = await buildAdmin(backend, operatorEmail(backend.config))
   const page = await open(key, 'service')
   await page.getByText(/^All 4 parts answer\. Version \d/).waitFor()
-  t.match(await page.locator('main').innerText(), /95 % within\s+[\d.]+ ms[\s\S]+Without memory/)
+  t.match(await page.locator('main').innerText(), /95 % within\s+[\d.]+ m?s[\s\S]+Without memory/)
   await look(t, page, 'health')
 })
 

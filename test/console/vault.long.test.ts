@@ -102,7 +102,7 @@ story('calls: what was asked and recalled, and why', async (t, { page }) => {
   await page.getByText('The bicycle is orange.').waitFor()
   await picture(page, 'trace')
   t.match(page.url(), new RegExp(`traces\\?open=${trace}$`))
-  t.match(await page.locator('main').innerText(), /found by\s+the same words/)
+  t.match(await page.locator('main').innerText(), /found by\s+its words/)
   t.same(await barriersOf(page), [])
   await api.post('/v1/memory/delete-ids', { ids: [id] })
   await press(page, 'Close')

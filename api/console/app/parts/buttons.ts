@@ -5,7 +5,7 @@ import { writeClipboard } from '#api/console/app/parts/clipboard.ts'
 import { showToast } from '#api/console/app/toasts.ts'
 
 export type ButtonOptions = {
-  kind?: 'main' | 'danger' | 'plain' | 'link' | undefined
+  kind?: 'main' | 'danger' | 'plain' | 'link' | 'end' | undefined
   disabled?: boolean
   /** What the button acts on: screen readers add it to the label. */
   about?: string | undefined

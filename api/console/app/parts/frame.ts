@@ -10,6 +10,7 @@ function PageFrame({ title, description, actions, children }: Props): View {
   const heading = useRef<HTMLHeadingElement>(null)
   const team = useTeams()?.team
   const user = useVaultUser()
+  const isOfUsers = currentPath()[0] === 'people'
   // Screen readers begin a new page at its heading.
   useEffect(() => {
     const isTyping = document.activeElement?.closest('.door form')
@@ -26,7 +27,7 @@ function PageFrame({ title, description, actions, children }: Props): View {
         ${
           user !== undefined &&
           html`<p class="quiet">
-            <a href=${hrefTo('people')}>Users</a>${title !== user && ' / '}
+            ${isOfUsers ? html`<a href=${hrefTo('people')}>Users</a>` : html`<a href=${hrefTo('traces')}>Calls</a>`}${title !== user && ' / '}
             ${title !== user && html`<a href=${userHref(user)}>${user}</a>`}
           </p>`
         }
@@ -35,8 +36,7 @@ function PageFrame({ title, description, actions, children }: Props): View {
       </div>
       ${actions && html`<div class="actions">${actions}</div>`}
     </header>
-    ${user !== undefined && currentPath()[0] === 'people' && userTabs(user)}
-    ${team && teamNotice(team)} ${children}
+    ${user !== undefined && isOfUsers && userTabs(user)} ${team && teamNotice(team)} ${children}
   </div>`
 }
 
@@ -60,7 +60,7 @@ type Tab = { name: string; href: string; isOpen: boolean }
 
 const bringIntoView = (tab: HTMLElement | null): void => {
   const bar = tab?.parentElement
-  if (tab && bar) bar.scrollLeft = tab.offsetLeft + tab.offsetWidth - bar.clientWidth
+  if (tab && bar) bar.scrollLeft = tab.offsetLeft + tab.offsetWidth - bar.clientWidth + 40
 }
 
 /** Pages that belong together, in a row. */

@@ -66,7 +66,9 @@ export function stackedBars({ bars, series, summary, note, format }: Props): Vie
     <div class="axis quiet" aria-hidden="true">
       ${[0, (bars.length - 1) >> 1, bars.length - 1].map(
         at =>
-          html`<span key=${at} style=${{ '--at': (at + 0.5) / bars.length }}
+          html`<span
+            key=${at}
+            style=${{ '--at': (at + 0.5) / bars.length, '--letters': bars[at]!.label.length }}
             >${bars[at]!.label}</span
           >`,
       )}

@@ -62,7 +62,7 @@ const queueCells = (queue: ServiceQueue, history?: ReadQueueHistoryAnswer): Chil
 
 const countCell = (count: number, words?: string): Children =>
   count === 0
-    ? html`<span class="quiet">–</span>`
+    ? html`<span class="quiet dash">–</span>`
     : [formatCount(count), words && html` <span class="quiet">${words}</span>`]
 
 /** `3 held for mongodb, 1 to be tried again`. */

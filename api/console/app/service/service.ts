@@ -21,6 +21,7 @@ import {
   type Sample,
 } from '#api/console/app/service/prometheus-samples.ts'
 import { countOf, failedOperations } from '#api/console/app/vault/operations.ts'
+import { formatMs } from '#api/console/app/vault/trace-words.ts'
 
 /** Whether the service is well: its parts, its answers, its work. */
 export function Service(): View {
@@ -87,7 +88,7 @@ function statsView(samples: Sample[], count: string): View {
   const p95 = sum('vault_recent_request_p95_seconds')
   const unfinished = `${formatCount(sum('vault_operations'))} not finished`
   return html`<dl class="figures">
-    ${figure('95 % within', p95 === 0 ? '–' : `${formatCount(p95 * 1000)} ms`, p95 === 0 ? 'no calls in 15 minutes' : 'calls of the last 15 minutes')}
+    ${figure('95 % within', p95 === 0 ? '–' : formatMs(p95 * 1000), p95 === 0 ? 'no calls in 15 minutes' : 'calls of the last 15 minutes')}
     ${figure(
       'Without memory',
       recalls === 0 ? '–' : formatPercent(degraded / recalls),

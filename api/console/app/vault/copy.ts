@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks'
 import { hrefTo } from '#api/console/app/address.ts'
 import { call, pollOperation } from '#api/console/app/api-call.ts'
+import { currentCredential } from '#api/console/app/credential.ts'
 import { formatDateTime, formatPercent, pluralize } from '#api/console/app/format.ts'
 import { html, type View } from '#api/console/app/html.ts'
 import { actionButton } from '#api/console/app/parts/dialogs.ts'
@@ -13,6 +14,7 @@ import {
 } from '#api/console/app/parts/fields.ts'
 import { page } from '#api/console/app/parts/frame.ts'
 import { emptyNote, progressBar, row, rows } from '#api/console/app/parts/notes.ts'
+import { findUser } from '#api/console/app/vault/people.ts'
 import words from '#api/console/app/vault/words.json' with { type: 'json' }
 import type {
   GraftDone,
@@ -23,7 +25,13 @@ import type {
 
 type Preview = TransferPreview | GraftPreview
 type Done = TransferDone | GraftDone
-type Form = { what: 'all' | 'matching'; key: string; queries: string; threshold: string }
+type Form = {
+  what: 'all' | 'matching'
+  user: string
+  key: string
+  queries: string
+  threshold: string
+}
 
 const rowsShown = 20
 
@@ -31,6 +39,7 @@ const rowsShown = 20
 export function Copy(): View {
   const [fields, setFields] = useState<Form>({
     what: 'all',
+    user: '',
     key: '',
     queries: '',
     threshold: '0.55',
@@ -80,8 +89,15 @@ export function Copy(): View {
   })
 }
 
-function send({ what, key, queries, threshold }: Form, dry_run: boolean) {
-  const destination = { destination_key: key.trim(), dry_run }
+/** The key of a user of the account; an id that is not known makes none. */
+async function keyOf(user: string): Promise<string> {
+  await findUser(user)
+  return (await call('POST /v1/keys', { body: { external_id: user } })).key
+}
+
+async function send({ what, user, key, queries, threshold }: Form, dry_run: boolean) {
+  const destination_key = user.trim() === '' ? key.trim() : await keyOf(user.trim())
+  const destination = { destination_key, dry_run }
   const headers = dry_run ? {} : ({ prefer: 'respond-async' } as const)
   if (what === 'all') return call('POST /v1/memory/transfer', { headers, body: destination })
   const lines = queries.split('\n').map(line => line.trim())
@@ -95,7 +111,9 @@ function send({ what, key, queries, threshold }: Form, dry_run: boolean) {
 
 function formFields(fields: Form, set: (changed: Partial<Form>) => void): View {
   const of = bindFields(fields, set)
-  return html`${textField({ ...words.fields.copyKey, type: 'password', ...of('key') })}
+  const { owner } = currentCredential()!
+  return html`${owner && textField({ ...words.fields.copyUser, ...of('user') })}
+  ${fields.user.trim() === '' && textField({ ...words.fields.copyKey, type: 'password', ...of('key') })}
   ${selectField({
     label: 'What is copied',
     ...of('what'),

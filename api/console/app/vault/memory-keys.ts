@@ -22,17 +22,26 @@ export function MemoryKeys(): View {
   const [showSecret, secretView] = useSecret()
   const [user, setUser] = useState('')
   const askedUser = useDebounced(user.trim())
-  const all = usePages('GET /v1/keys', { query: { ...keysOfUser(askedUser), limit: 200 } })
-  const list = {
-    ...all,
-    items: all.items.filter(({ external_id }) => askedUser !== '' || external_id === null),
+  const own = usePages('GET /v1/keys', { query: { active: true, limit: 200 } })
+  const ofUser = usePages('GET /v1/keys', {
+    query: askedUser === '' ? { limit: 1 } : { external_id: askedUser, limit: 200 },
+  })
+  const wanted = askedUser.toLowerCase()
+  const found = own.items.filter(
+    ({ external_id, name, masked_key }) =>
+      external_id === null && `${name} ${masked_key}`.toLowerCase().includes(wanted),
+  )
+  const list = { ...own, items: askedUser === '' ? found : [...ofUser.items, ...found] }
+  const refetch = (): void => {
+    own.refetch()
+    ofUser.refetch()
   }
   const onReplaced = (secret: string): void =>
     showSecret({
       title: 'The new key',
       explanation: 'It opens the same vault; no other key does any more.',
       secret,
-      onClose: list.refetch,
+      onClose: refetch,
     })
   return html`<div class="stack">
     ${filters(
@@ -40,17 +49,14 @@ export function MemoryKeys(): View {
     )}
     ${editableList(list, {
       what: 'keys',
-      empty: ['No key', 'The account has no user of that id.'],
+      empty: ['No key', 'None has this name or these letters, and no user has this id.'],
       key: ({ id }) => id,
       main: keyView,
-      actions: key => !key.current && keyActions(key, onReplaced, list.refetch),
+      actions: key => !key.current && keyActions(key, onReplaced, refetch),
     })}
     ${secretView}
   </div>`
 }
-
-/** @param user id of a user; empty asks for every key that works */
-const keysOfUser = (user: string) => (user === '' ? { active: true } : { external_id: user })
 
 const keyView = (key: MemoryKey): View => {
   const { name, masked_key, external_id: user, last_used_at: used, expires_at: end } = key
@@ -66,9 +72,10 @@ const keyView = (key: MemoryKey): View => {
         html`, made ${formatShortDay(key.created_at)}`,
         end !== null && `, ${key.active ? 'ends' : 'ended'} ${formatRelativeTime(end)}`,
         key.budget && html`. ${budgetView(key.budget)}`,
+        '. ',
+        key.active && nextStep(key),
       ]}
-    </p>
-    ${key.active && nextStep(key)}`
+    </p> `
 }
 
 const mayDo = ({ rights, external_id: user, current }: MemoryKey): keyof typeof words.keys => {
@@ -91,14 +98,14 @@ function nextStep({
   const todo = [
     end !== null &&
       Date.parse(end) - Date.now() < endingDays * dayMs &&
-      'It ends soon: make another before.',
+      'It ends soon: make another under New key first. Replace gives its vault a new key and ends this one at once.',
     budget && fullness(budget) >= 0.8 && 'Its budget is nearly used: Budget raises it.',
     used === null &&
       !current &&
       html`Nothing uses it yet: <a href=${hrefTo('connect')}>connect a program</a>, or revoke it.`,
     idle >= idleDays && `Unused for ${formatCount(idle)} days: revoke it where nothing needs it.`,
   ].find(Boolean)
-  return todo ? html`<p class="key-next">${todo}</p>` : null
+  return todo ? html`<span class="key-next">${todo}</span>` : null
 }
 
 function keyActions(
@@ -128,7 +135,7 @@ function keyActions(
       dialogButton(
         'Revoke',
         onClose => renderComponent(RevokeDialog, { revoked: key, onClose, onRevoked }),
-        { about },
+        { about, kind: 'end' },
       ),
   ]
 }

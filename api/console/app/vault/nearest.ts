@@ -1,6 +1,8 @@
 import { hrefWith } from '#api/console/app/address.ts'
+import { useState } from 'preact/hooks'
 import { call } from '#api/console/app/api-call.ts'
 import { html, type View } from '#api/console/app/html.ts'
+import { button } from '#api/console/app/parts/buttons.ts'
 import { chip } from '#api/console/app/parts/chips.ts'
 import { section } from '#api/console/app/parts/frame.ts'
 import { queryView, row, rows } from '#api/console/app/parts/notes.ts'
@@ -30,28 +32,32 @@ const fitOf = (score: number): string =>
 export function Nearest({ trace }: { trace: Trace }): View | null {
   const user = useVaultUser()
   const { question, session_id: session, way, status } = trace
-  const isAsked = question !== null && way !== 'search' && status !== 'off'
+  // A search that is opened asks again when it is told to: it would be a call of its own.
+  const [isWanted, setWanted] = useState(way !== 'search')
+  const isAsked = question !== null && status !== 'off'
   const given = new Set(trace.blocks.flatMap(({ memories }) => memories.map(one => one.memory_id)))
   const asked = question?.slice(0, questionMax) ?? ''
   const nearest = useQuery(
-    isAsked ? signal => readNearest({ asked, session, user }, signal) : undefined,
-    [trace.trace_id, user],
+    isAsked && isWanted ? signal => readNearest({ asked, session, user }, signal) : undefined,
+    [trace.trace_id, user, isWanted],
   )
   if (!isAsked) return null
   const search = user === undefined ? ['search'] : ['people', encodeURIComponent(user), 'search']
   return section(
     'What came nearest, and was not given',
-    queryView(nearest, 'what came nearest', found =>
-      nearestView(
-        found.filter(
-          ({ id, content, timestamp }) =>
-            !given.has(id) &&
-            content.trim() !== asked.trim() &&
-            Date.parse(timestamp) <= Date.parse(trace.created_at),
+    !isWanted
+      ? html`<p>${button('Show the next ones', () => setWanted(true))}</p>`
+      : queryView(nearest, 'what came nearest', found =>
+          nearestView(
+            found.filter(
+              ({ id, content, timestamp }) =>
+                !given.has(id) &&
+                content.trim() !== asked.trim() &&
+                Date.parse(timestamp) <= Date.parse(trace.created_at),
+            ),
+          ),
         ),
-      ),
-    ),
-    html`<a href=${hrefWith({ query: asked }, ...search)}>Ask again in Search</a>`,
+    html`<a href=${hrefWith({ query: asked }, ...search)}>Search this again</a>`,
   )
 }
 

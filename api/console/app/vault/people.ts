@@ -141,7 +141,7 @@ const parts: Partial<Record<string, FunctionComponent<PartProps>>> = {
 }
 
 /** Looks for the key of a user first: a request about an unknown id could make that user. */
-async function findUser(user: string, signal: AbortSignal): Promise<MemoryKey> {
+export async function findUser(user: string, signal?: AbortSignal): Promise<MemoryKey> {
   const { items } = await call('GET /v1/keys', { query: { external_id: user, limit: 1 } }, signal)
   if (!items[0]) throw new UserError('The account has no user of this id')
   return items[0]
@@ -157,6 +157,7 @@ const deleteButton = (
     message: html`<p>
       ${`${pluralize(stats?.memories ?? 0, 'memory', 'memories')} of ${user}, in all sessions, and every key of this vault go at once and for good. A receipt says so.`}
     </p>`,
+    kind: 'end',
     confirmationText: 'delete',
     act: async () => {
       const params = { externalId: user }

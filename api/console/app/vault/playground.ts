@@ -38,12 +38,12 @@ type Turn = {
 
 type Message = { role: 'user' | 'assistant'; content: string }
 
-/** No model: what a model would be given, and a fixed answer. */
-const noModel = ''
+/** No model: what a model would be given, and a fixed answer. Until one is chosen it is that of the service. */
+const noModel = 'none'
 
 /** The conversation is there again when the page is opened or loaded again; nothing outlives the credential. */
 const noConversation = {
-  fields: { user: '', model: noModel, message: '', compares: false },
+  fields: { user: '', model: '', message: '', compares: false },
   turns: [] as readonly Turn[],
   isBegun: false,
 }
@@ -79,8 +79,9 @@ export function Playground(): View {
   const conversation = useRef(0)
   const models = useCall('GET /v1/models', {})
   const names = models.answer?.models ?? []
+  const model = fields.model || models.answer?.default || noModel
   const ask = async (): Promise<void> => {
-    const { model, user, message, compares } = fields
+    const { user, message, compares } = fields
     const history = turns.flatMap(({ question, answer }): Message[] => [
       { role: 'user', content: question },
       { role: 'assistant', content: answer },
@@ -97,7 +98,7 @@ export function Playground(): View {
     // The next message may be written while the model answers.
     set({ message: '' })
     try {
-      await (model
+      await (model !== noModel
         ? Promise.all([
             askModel(user.trim(), model, messages, show),
             compares && askPlainModel(model, messages, plain => show({ plain })),
@@ -113,14 +114,15 @@ export function Playground(): View {
     conversation.current++
     setTurns([])
   }
+  const showsSteps = turns.length === 0 || (turns.length === 1 && conversation.current === 0)
   return page({
     title: 'Playground',
     description:
       'Say something, begin a new conversation, and ask about it. What you write is stored in the vault.',
-    actions: turns.length > 0 && button('New conversation', begin),
+    actions: turns.length > 0 && !showsSteps && button('New conversation', begin),
     children: html`<div class="playground">
       <div class="stack">
-        ${turns.length === 0 && examplesView(isBegun, message => set({ message }))}
+        ${showsSteps && examplesView(isBegun, { say: message => set({ message }), begin: turns.length > 0 && begin })}
         <ol class="plain stack">
           ${turns.map((turn, index) => html`<li key=${index} class="stack">${turnView(turn)}</li>`)}
         </ol>
@@ -128,15 +130,11 @@ export function Playground(): View {
           verb: 'Send',
           kind: 'main',
           act: ask,
-          children: html`${textAreaField({
-              ...words.fields.said,
-              ...of('message'),
-              onKeyDown: sendOnEnter,
-            })}
-            <div class="filters filters-top">
+          children: html`<div class="filters filters-top">
               ${selectField({
                 label: 'Model',
                 ...of('model'),
+                value: model,
                 choices: [
                   [noModel, 'none: memory alone'],
                   ...names.map(name => [name, name] as const),
@@ -145,10 +143,15 @@ export function Playground(): View {
               })}
               ${currentCredential()?.owner && textField({ ...words.fields.asUser, ...of('user') })}
               ${
-                fields.model !== noModel &&
+                model !== noModel &&
                 checkboxField({ label: 'Beside it: the answer without memory', ...of('compares') })
               }
-            </div>`,
+            </div>
+            ${textAreaField({
+              ...words.fields.said,
+              ...of('message'),
+              onKeyDown: sendOnEnter,
+            })}`,
         })}
       </div>
       <aside class="stack" aria-label="What was recalled">
@@ -159,15 +162,20 @@ export function Playground(): View {
   })
 }
 
-/** Three steps that show what memory is. */
-const examplesView = (isBegun: boolean, say: (message: string) => void): View =>
+/** Three steps that show what memory is; the second has the button of a new conversation. */
+const examplesView = (
+  isBegun: boolean,
+  { say, begin }: { say: (message: string) => void; begin: false | (() => void) },
+): View =>
   html`<ol class="plain tries-out">
     ${words.tries.map(
       ({ title, words, button: label, message }, index) =>
         html`<li key=${title} class="panel stack-tight">
-          <h2>${title} ${isBegun && index < 2 && chip('done', 'good')}</h2>
+          <h2>
+            ${title} ${isBegun && (index === 0 || (index === 1 && !begin)) && chip('done', 'good')}
+          </h2>
           <p class="quiet">${words}</p>
-          ${label && button(label, () => say(message))}
+          ${message ? button(label, () => say(message)) : button(label, begin || (() => undefined), { disabled: !begin })}
         </li>`,
     )}
   </ol>`

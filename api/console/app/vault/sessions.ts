@@ -2,7 +2,7 @@ import { useEffect, useState } from 'preact/hooks'
 import { hrefTo, hrefWith, useAddress } from '#api/console/app/address.ts'
 import { call } from '#api/console/app/api-call.ts'
 import { canWrite, currentCredential } from '#api/console/app/credential.ts'
-import { dayMs, formatDateRange, isoDay, pluralize } from '#api/console/app/format.ts'
+import { dayMs, formatDateRange, formatUtcDay, isoDay, pluralize } from '#api/console/app/format.ts'
 import { html, renderComponent, type View } from '#api/console/app/html.ts'
 import { button } from '#api/console/app/parts/buttons.ts'
 import { agoView, avatar } from '#api/console/app/parts/chips.ts'
@@ -43,11 +43,11 @@ export function Sessions(): View {
   const id = name.trim()
   return page({
     title: 'Sessions',
-    description:
-      'What was stored with a session id, X-Session-ID, lies apart from the rest of the vault: it is recalled in that session alone.',
+    description: html`What was stored with a session id (<code>X-Session-ID</code>) lies apart from
+    the rest of the vault: it is recalled in that session alone.`,
     children: html`${lineForm(
       textField({ ...words.fields.findSession, type: 'search', value: name, onValue: setName }),
-      button('Open'),
+      button('Find'),
       () => open(id),
     )}
     ${
@@ -96,7 +96,11 @@ const namedMax = 3
 
 /** The users of the account who have used sessions of late, each leading to theirs. */
 function UserSessions({ id }: ListProps): View | null {
-  const query = { group: 'user,session', start: isoDay(Date.now() - usedDays * dayMs), limit: 500 }
+  const query = {
+    group: 'day,user,session',
+    start: isoDay(Date.now() - usedDays * dayMs),
+    limit: 500,
+  }
   const report = useCall('GET /v1/account/usage/report', { query })
   return queryView(report, 'the sessions of users', ({ items }) => {
     const used = items.filter(
@@ -105,29 +109,31 @@ function UserSessions({ id }: ListProps): View | null {
     const byUser = [...Map.groupBy(used, ({ external_id }) => external_id!)]
     if (byUser.length === 0) return html``
     return section(
-      `Sessions of your users, ${usedDays} days`,
+      `Sessions of your users in ${usedDays} days, last used first`,
       rows(byUser.map(([user, sessions]) => [user, row(userSessions(user, sessions))])),
       html`<a href=${hrefTo('people')}>Users</a>`,
     )
   })
 }
 
-function userSessions(user: string, sessions: readonly UsageRow[]): View {
+/** @param rows a session of a day each, the newest day first */
+function userSessions(user: string, rows: readonly UsageRow[]): View {
   const path = ['people', encodeURIComponent(user), 'sessions']
+  const ids = [...new Set(rows.map(({ session_id }) => session_id!))]
+  const last = rows[0]!.day!
+  const rest = ids.length - namedMax
   return line(
     html`${avatar({ role: 'user', name: user })}
       <a class="row-title" href=${hrefTo(...path)}>${user}</a>
       <span class="quiet">
-        ${sessions.slice(0, namedMax).map(({ session_id: id }) => html`<a key=${id} href=${hrefWith({ session: id! }, ...path)}>${id}</a> `)}
-        ${sessions.length > namedMax && ` and ${pluralize(sessions.length - namedMax, 'more', 'more')}`}
+        ${ids.slice(0, namedMax).map(id => html`<a key=${id} href=${hrefWith({ session: id }, ...path)}>${id}</a> `)}
+        ${rest > 0 && html`<a href=${hrefTo(...path)}>and ${rest} more</a>`}
       </span>`,
     [
-      pluralize(sessions.length, 'session'),
-      pluralize(
-        sessions.reduce((sum, { requests }) => sum + requests, 0),
-        'request',
-      ),
+      pluralize(ids.length, 'session'),
+      `last used ${last === isoDay(Date.now()) ? 'today' : formatUtcDay(last)}`,
     ],
+    'line-session',
   )
 }
 

@@ -7,7 +7,7 @@ import {
   pluralize,
 } from '#api/console/app/format.ts'
 import { html, renderComponent, type View } from '#api/console/app/html.ts'
-import { buttonLink } from '#api/console/app/parts/buttons.ts'
+import { buttonLink, copyButton } from '#api/console/app/parts/buttons.ts'
 import { chip } from '#api/console/app/parts/chips.ts'
 import { figure, page, section } from '#api/console/app/parts/frame.ts'
 import { emptyNote, queryView, row, rows } from '#api/console/app/parts/notes.ts'
@@ -22,20 +22,31 @@ import words from '#api/console/app/vault/words.json' with { type: 'json' }
 import type { Trace, TraceBlock, TracedMemory } from '#api/contract/generated/types.ts'
 
 /** A call: what was asked and answered, what was recalled for it and why, what was left out, and what it took. */
-export const TraceDetail = ({ trace }: { trace: string }): View =>
-  page({
-    title: 'Call',
-    description: `Trace ${trace}`,
+export function TraceDetail({ trace }: { trace: string }): View {
+  const query = useCall('GET /v1/traces/:traceId', { params: { traceId: trace } })
+  const { question } = query.answer ?? {}
+  return page({
+    title: question?.slice(0, titleMax) ?? 'Call',
+    description:
+      query.answer && `${wayNames[query.answer.way]} of ${formatDateTime(query.answer.created_at)}`,
     actions: buttonLink('All calls', hrefTo('traces')),
-    children: renderComponent(TraceBody, { trace }),
+    children: html`${queryView(query, 'the call', trace => traceView(trace, titleMax))}
+      <p class="quiet chips">
+        <span>Trace</span> <code>${trace}</code>
+        ${copyButton('Copy', trace, { kind: 'link', about: 'the trace' })}
+      </p>`,
   })
+}
+
+const titleMax = 90
 
 export function TraceBody({ trace }: { trace: string }): View | null {
   const query = useCall('GET /v1/traces/:traceId', { params: { traceId: trace } })
-  return queryView(query, 'the call', traceView)
+  return queryView(query, 'the call', trace => traceView(trace))
 }
 
-function traceView(trace: Trace): View {
+/** @param titled characters of a question that stands above as the title */
+function traceView(trace: Trace, titled = 0): View {
   const {
     memories,
     confidence,
@@ -53,7 +64,7 @@ function traceView(trace: Trace): View {
       ${session && chip(session, 'accent', 'Session')}
       <span class="quiet">${formatDateTime(trace.created_at)}</span>
     </p>
-    ${question && saidView('Asked', 'user', question)}
+    ${question && question.length > titled && saidView(trace.way === 'search' ? 'Searched' : 'Asked', 'user', question)}
     ${answer && saidView('Answer', 'assistant', answer)}
     ${
       trace.error &&
@@ -82,6 +93,7 @@ function traceView(trace: Trace): View {
           output === null ? 'input' : `input, and ${formatCount(output)} output`,
         )
       }
+      ${trace.latency.total !== null && figure('Took', formatMs(trace.latency.total))}
       ${model !== null && !(trace.error && input === null) && figure('Cost', formatCost(trace.cost_usd), 'of the model')}
     </dl>
     ${latencyView(trace.latency)}

@@ -230,9 +230,8 @@ function Deliveries({ webhook, onChanged, onSecret }: Props): View {
           })}
           ${button('Refresh', list.refetch)}
         </div>
-        <p class="quiet">
-          Id
-          <code>${webhook.id}</code>
+        <p class="quiet chips">
+          <span>Id</span> <code>${webhook.id}</code>
           ${copyButton('Copy', webhook.id, { kind: 'link', about: 'the id' })}
         </p>
       </div>
