@@ -110,19 +110,14 @@ async function main(): Promise<number> {
   const canHaveModels = files(unknownVault).some(({ settings }) =>
     settings.some(({ way }) => way === 'models'),
   )
-  const way =
-    askedWay !== undefined && isWay(askedWay)
-      ? askedWay
-      : noModels === undefined && (canHaveModels || !client.hooks)
-        ? 'models'
-        : 'plugin'
+  const way = chooseWay(askedWay, client, { noModels, canHaveModels })
   const [key = '', suffix] = connection.key.split(':')
   const run: Run = {
     name,
     client,
     service: { baseUrl: connection.baseUrl, key },
     suffix: suffix === undefined ? '' : `:${suffix}`,
-    files: vault => files(vault).map(file => ({ ...file, written: settingsOf(file, way) })),
+    files: vault => files(vault).map(file => ({ ...file, chosen: settingsOf(file, way) })),
     way,
     env: place.env,
     dryRun: options['dry-run'] ?? false,
@@ -159,6 +154,21 @@ const keyPathOf = ({ files }: Run): string => resolveLink(files(unknownVault)[0]
 
 const ways: readonly Way[] = ['models', 'plugin', 'tools']
 const isWay = (name: string): name is Way => (ways as readonly string[]).includes(name)
+
+/**
+ * The way that was asked for, or the best that a client has.
+ *
+ * @param where.noModels why its model calls cannot go through the service here
+ */
+function chooseWay(
+  asked: string | undefined,
+  { hooks }: Client,
+  { noModels, canHaveModels }: { noModels: string | undefined; canHaveModels: boolean },
+): Way {
+  if (asked !== undefined && isWay(asked)) return asked
+  if (noModels !== undefined) return 'plugin'
+  return canHaveModels || !hooks ? 'models' : 'plugin'
+}
 
 /** The settings that a file gets for a way of memory. */
 const settingsOf = ({ settings }: ConfigFile, way: Way) =>

@@ -49,11 +49,11 @@ const writtenPath = (file: string): string => join(backupFolder(file), `${basena
  */
 export const planConnect = (file: ConfigFile): Change =>
   planFor(file, (path, present) => {
-    const { written = file.settings } = file
-    if (written.length === 0) return planUndo(file) ?? { path, present, planned: present }
+    const { chosen = file.settings } = file
+    if (chosen.length === 0) return planUndo(file) ?? { path, present, planned: present }
     const original = present === null ? null : disconnect(file, path, present).text
     let planned = original ?? ''
-    for (const { at, value } of written) {
+    for (const { at, value } of chosen) {
       const former = file.format.get(planned, at)
       planned = file.format.set(planned, at, typeof value === 'function' ? value(former) : value)
     }

@@ -76,8 +76,8 @@ export type ConfigFile = {
   format: FileFormat
   /** All that it may get. */
   settings: Setting[]
-  /** Those that it gets; all, when missing. */
-  written?: Setting[]
+  /** Those of them that the chosen way of memory needs; all, when missing. */
+  chosen?: Setting[]
 }
 
 /** The path of the first folder whose variable is set. */
