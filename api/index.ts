@@ -26,7 +26,7 @@ await runMain(async () => {
     pendingPerAddress: config.pendingPerAddress,
   })
 
-  // Loads the tables now, so that no request waits for them.
+  // Loads the tables in one piece: before `listen`, so that no request waits for them.
   countTokens('ready')
 
   await new Promise<void>((resolve, reject) => {
@@ -45,7 +45,7 @@ await runMain(async () => {
     },
     { port, isServing: () => server.serving },
   )
-  // What the first search would wait for.
+  // What the first requests would wait for, in slices: after `listen`, since the probes of a start do not wait.
   await runInSlices(buildRelatedTerms())
   await backend.embedders.load()
   log.debug({ schemas: await runInSlices(compileRequestShapes()) }, 'web.schemas-compiled')

@@ -13,7 +13,7 @@ import type { VaultKind } from '#shared/domain/memory.ts'
  * The caller for the vaults that a question names; without any, the caller as it is. One that the key does not open is
  * left out and noted.
  *
- * @param spaces the embedding models that body and query name
+ * @param namedModels the embedding models that body and query name
  * @returns also the vaults that are searched, where some were named
  * @throws Refusal `forbidden` where the key opens none of them; `unavailable` while the owner's holds expired memories.
  */
@@ -22,7 +22,7 @@ export async function openAskedVaults(
   backend: ApiBackend,
   caller: Caller,
   asked: readonly VaultKind[] | undefined,
-  { notes, spaces }: { notes: InputNotes; spaces: readonly (string | undefined)[] },
+  { notes, namedModels }: { notes: InputNotes; namedModels: readonly (string | undefined)[] },
 ): Promise<Caller & { searched?: VaultKind[] }> {
   if (!asked || !caller.permissions.retrieve) return caller
   const { owner, memberScope, scope } = caller
@@ -56,7 +56,7 @@ export async function openAskedVaults(
       main,
       searchesMain: searched.includes(main),
       ...(own && {
-        owner: { scope: own.scope, embeddings: embeddingModelForRequest(ctx, own, ...spaces) },
+        owner: { scope: own.scope, embeddings: embeddingModelForRequest(ctx, own, ...namedModels) },
       }),
     },
   }

@@ -48,13 +48,13 @@ export function handleErrors(log: Log): Middleware {
       await next()
       if (ctx.status === 404 && ctx.body === undefined) sendNoSuchEndpoint(ctx)
     } catch (error) {
-      const refusal = error instanceof Refusal ? error : (refusalForBodyError(error, ctx) ?? null)
-      if (refusal) {
+      const refused = error instanceof Refusal ? error : (refusalForBodyError(error, ctx) ?? null)
+      if (refused) {
         // The client reads that a store is out of reach; why is for the operator.
-        if (refusal.reason === 'unavailable' && refusal.cause !== undefined) {
-          log.warn({ err: refusal, request: ctx.state.requestId }, 'request.unavailable')
+        if (refused.reason === 'unavailable' && refused.cause !== undefined) {
+          log.warn({ err: refused, request: ctx.state.requestId }, 'request.unavailable')
         }
-        return sendRefusal(ctx, refusal)
+        return sendRefusal(ctx, refused)
       }
       log.error({ err: error, request: ctx.state.requestId }, 'request.failed')
       sendError(ctx, 500, { reason: 'internal', error: 'Internal error' })

@@ -65,8 +65,8 @@ export class RateLimiter {
   readonly #maxConcurrent: number
   /** Requests that are being served, by key. */
   readonly #inFlight = new Map<string, number>()
-  /** Requests with a valid key: they count against the key and not against the address. */
-  readonly #authenticated = new WeakSet<IncomingMessage>()
+  /** Requests that the limit of a key or of a login's secret has counted or refused: the address does not count them too. */
+  readonly #countedByKey = new WeakSet<IncomingMessage>()
   readonly #budgets: Budgets
   /** Subjects whose budgets have counted a request. */
   readonly #budgeted = new WeakMap<IncomingMessage, Set<string>>()
@@ -99,11 +99,10 @@ export class RateLimiter {
       ofName: readonly Quota[],
     ): Limiter => {
       const onError = (error: unknown) => log.warn({ err: error, limit: name }, 'limits.uncounted')
-      const quotasWithStores = ofName.map(quota => ({
-        ...quota,
-        store: createPointStore(postgres.query, { name, quota, onError }),
-      }))
-      return createLimiter(quotasWithStores)
+      const withStore = (quota: Quota) => {
+        return { ...quota, store: createPointStore(postgres.query, { name, quota, onError }) }
+      }
+      return createLimiter(ofName.map(withStore))
     }
     if (quotas) {
       this.#limiters = {
@@ -125,8 +124,8 @@ export class RateLimiter {
     const isLogin = loginPaths.test(ctx.path)
     const address = isLogin ? this.#limiters.login : this.#limiters.address
     const mayBeKnown = hasCredential(ctx) || (isLogin && secretPaths.test(ctx.path))
-    const refusal = mayBeKnown ? undefined : address.knownRefusal(this.#addressSubject(ctx))
-    if (refusal) this.#apply(ctx, refusal, 'address.limited')
+    const usedUp = mayBeKnown ? undefined : address.knownRefusal(this.#addressSubject(ctx))
+    if (usedUp) this.#apply(ctx, usedUp, 'address.limited')
     try {
       await next()
     } catch (error) {
@@ -140,7 +139,7 @@ export class RateLimiter {
 
   async #consumeAddressQuota(ctx: Context, address: Limiter): Promise<void> {
     if (this.#guessing.has(ctx.req)) await this.#limiters?.guess.consume(this.#addressSubject(ctx))
-    if (this.#authenticated.has(ctx.req)) return
+    if (this.#countedByKey.has(ctx.req)) return
     this.#apply(ctx, await address.consume(this.#addressSubject(ctx)), 'address.limited')
   }
 
@@ -161,8 +160,8 @@ export class RateLimiter {
 
   /** @throws Refusal `limited` for an address of which `hasTooManyGuesses` holds. */
   rejectGuesses(ctx: Context): void {
-    const refusal = this.#limiters?.guess.knownRefusal(this.#addressSubject(ctx))
-    if (refusal) this.#apply(ctx, refusal, 'address.limited')
+    const usedUp = this.#limiters?.guess.knownRefusal(this.#addressSubject(ctx))
+    if (usedUp) this.#apply(ctx, usedUp, 'address.limited')
   }
 
   /**
@@ -172,11 +171,11 @@ export class RateLimiter {
    * @throws Refusal `limited`.
    */
   rejectIfLimited(ctx: Context, keyHash: Buffer): void {
-    if (this.#authenticated.has(ctx.req)) return
-    const refusal = this.#limiters?.key.knownRefusal(toSubject(keyHash))
-    if (!refusal) return
-    this.#authenticated.add(ctx.req)
-    this.#apply(ctx, refusal, 'key.limited')
+    if (this.#countedByKey.has(ctx.req)) return
+    const usedUp = this.#limiters?.key.knownRefusal(toSubject(keyHash))
+    if (!usedUp) return
+    this.#countedByKey.add(ctx.req)
+    this.#apply(ctx, usedUp, 'key.limited')
   }
 
   /**
@@ -186,8 +185,8 @@ export class RateLimiter {
    */
   async consumeKeyQuota(ctx: Context, keyHash: Buffer, account: string): Promise<void> {
     setBodyTenant(ctx, account)
-    if (!this.#limiters || this.#authenticated.has(ctx.req)) return
-    this.#authenticated.add(ctx.req)
+    if (!this.#limiters || this.#countedByKey.has(ctx.req)) return
+    this.#countedByKey.add(ctx.req)
     const subject = toSubject(keyHash)
     this.#apply(ctx, await this.#limiters.key.consume(subject, account), 'key.limited')
     this.#limitConcurrency(ctx, subject)
@@ -200,8 +199,8 @@ export class RateLimiter {
    * @throws Refusal `limited`.
    */
   async consumeLoginQuota(ctx: Context, secret: string): Promise<void> {
-    if (!this.#limiters || this.#authenticated.has(ctx.req)) return
-    this.#authenticated.add(ctx.req)
+    if (!this.#limiters || this.#countedByKey.has(ctx.req)) return
+    this.#countedByKey.add(ctx.req)
     const subject = toSubject(hashKey(this.#keyPepper, `login ${secret}`))
     this.#apply(ctx, await this.#limiters.key.consume(subject), 'key.limited')
   }

@@ -12,7 +12,7 @@ import { maskKeys } from '#shared/access/key.ts'
 
 /**
  * The checked query parameters that the shape lists, converted to their types. An empty value is absence, but where
- * the call changes something, and of switches of model calls.
+ * the call changes something, and of switches of model calls, whose shapes alone are open (`isClosed`).
  *
  * @throws Refusal `invalid`, also for a listed parameter given twice.
  */

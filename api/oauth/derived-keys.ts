@@ -7,11 +7,11 @@ const derive = ({ key }: MasterKey, purpose: string): Buffer =>
 /** How an Ed25519 seed is wrapped in PKCS #8. */
 const pkcs8 = Buffer.from('302e020100300506032b657004220420', 'hex')
 
-/** Signs cookies. Every process has the same ones, also after a restart; the first master key signs, the others still verify. */
+/** Sign cookies, in every process and after a restart: the first signs, all verify. Another purpose logs everybody out. */
 export const cookieKeys = (masterKeys: readonly MasterKey[]): string[] =>
   masterKeys.map(key => derive(key, 'cookies').toString('base64url'))
 
-/** The key set that the provider requires. Tokens are opaque and no ID token is issued: it signs nothing. */
+/** The key set that the provider requires. Tokens are opaque and no ID token is issued: the set signs nothing. */
 export const signingKeys = (masterKeys: readonly MasterKey[]): JsonWebKey[] =>
   masterKeys.map(master => {
     const der = Buffer.concat([pkcs8, derive(master, 'signature')])

@@ -153,7 +153,7 @@ export async function recallForCall(
 
   const context = await (contextSearch ?? findContextOfTurn(recall))
   const rendering = context && render(backend, caller, context, earlier.ids)
-  const prepared = rendering && (await recall.orUndefined(rendering))
+  const prepared = rendering && (await recall.inTime(rendering))
   const { blockIndex } = turn
   const recalled = prepared
     ? toRecalledTurn(prepared.at, blockIndex, prepared)
@@ -202,8 +202,8 @@ type Recall = {
   partition: Partition
   keyOf(turn: AnyTurn): TurnKey
   save(turn: AnyTurn, recalled: RecalledTurn): Promise<void>
-  /** Waits for a step of the recall; the breakers learn of one that takes too long. */
-  orUndefined<Result>(work: Promise<Result>): Promise<Result | void>
+  /** Waits for a step of the recall: undefined when it fails or takes too long, of which the breakers learn. */
+  inTime<Result>(work: Promise<Result>): Promise<Result | void>
 }
 
 type AnyTurn = EarlierTurn | UserTurn
@@ -232,7 +232,7 @@ function beginRecall(
     partition: { session, embeddings: space.model },
     keyOf,
     save: (one, recalled) => saveTurn(backend, caller, keyOf(one), recalled),
-    orUndefined: work =>
+    inTime: work =>
       withRecallTimeout(backend, work, noteTimeout).catch((error: unknown) =>
         log.warn({ err: error, account: caller.account }, 'proxy.recall-failed'),
       ),
@@ -266,7 +266,7 @@ type FoundBlocks = {
 }
 
 async function findBlocks(recall: Recall): Promise<FoundBlocks> {
-  const { backend, caller, request, use, turn, partition, keyOf, orUndefined } = recall
+  const { backend, caller, request, use, turn, partition, keyOf, inTime } = recall
   const { isToolContinuation } = turn
   const { earlierTurns } = request
   // The words of an aside may belong to the turn under way, which had a block.
@@ -274,8 +274,8 @@ async function findBlocks(recall: Recall): Promise<FoundBlocks> {
   const query = { earlierTurns, keyOf, isToolContinuation, keepsLast, partition }
   const mayBeStored = isToolContinuation || keepsLast
   const [earlier, stored] = await Promise.all([
-    orUndefined(recallEarlierTurns(backend, caller, query)),
-    mayBeStored ? orUndefined(backend.recalledTurns.find(keyOf(turn))) : undefined,
+    inTime(recallEarlierTurns(backend, caller, query)),
+    mayBeStored ? inTime(backend.recalledTurns.find(keyOf(turn))) : undefined,
   ])
   return {
     earlier: earlier ?? { ...noEarlierBlocks, lost: earlierTurns[0] },
@@ -285,7 +285,8 @@ async function findBlocks(recall: Recall): Promise<FoundBlocks> {
 }
 
 /**
- * The block of the turn as its first call had it, with those of earlier turns.
+ * The block of the turn as its first call had it, with those of earlier turns. A recall is saved as partial when a block
+ * of its prompt could not be looked up or rebuilt in time: what the provider has cached of it then lacks that block.
  *
  * | The block now | Saved again | Lost |
  * |---|---|---|
@@ -299,10 +300,10 @@ async function recallAgain(
   { earlier, isEarlierMissing }: FoundBlocks,
   stored: StoredTurn,
 ): Promise<RecallResult> {
-  const { backend, caller, turn, partition, orUndefined } = recall
+  const { backend, caller, turn, partition, inTime } = recall
   const hasBlock = stored.memories !== null
   const rebuilt = hasBlock
-    ? await orUndefined(rebuildBlock(backend, caller, stored, partition))
+    ? await inTime(rebuildBlock(backend, caller, stored, partition))
     : undefined
   const isMissing = hasBlock && !rebuilt
   const isPartial = isEarlierMissing || isMissing
@@ -331,7 +332,7 @@ async function findContextOfTurn({
   request,
   use: { space, contextBounds, asOf, filter, tellsAbsence },
   partition,
-  orUndefined,
+  inTime,
 }: Recall): Promise<FoundContext | void> {
   const state = backend.embedders.breakerOf(space.model)?.state ?? 'closed'
   if (!space.ready || state !== 'closed') return undefined
@@ -345,7 +346,7 @@ async function findContextOfTurn({
     condition: filter,
     tellsAbsence,
   })
-  return orUndefined(contextSearch)
+  return inTime(contextSearch)
 }
 
 /** A promise, so that a failure is one of a step. */

@@ -58,8 +58,8 @@ export function memorySearch(router: Router, backend: ApiBackend): void {
     admit: ({ caller }) => caller.permissions.retrieve && requireBalance(caller),
     async handle({ caller, body, query, startedAt, notes }, ctx) {
       requireNoMemoryNearMiss(body.messages, notes)
-      const spaces = [body.embeddings, query.embeddings] as const
-      const asked = await openAskedVaults(ctx, backend, caller, body.vaults, { notes, spaces })
+      const namedModels = [body.embeddings, query.embeddings] as const
+      const asked = await openAskedVaults(ctx, backend, caller, body.vaults, { notes, namedModels })
       sendInputNotes(ctx, notes)
       const switches = callSwitches(ctx.headers, query, body)
       const { retrieve } = narrowPermissions(caller.permissions, switches)
@@ -69,7 +69,7 @@ export function memorySearch(router: Router, backend: ApiBackend): void {
       })
 
       const messages = body.messages.map(withContent)
-      const embeddings = embeddingModelForRequest(ctx, caller, ...spaces)
+      const embeddings = embeddingModelForRequest(ctx, caller, ...namedModels)
       const asOf = parseAsOf(body.as_of)
       const prepared = retrieve
         ? await prepareContext(backend, asked, {
@@ -140,9 +140,9 @@ export function memorySearch(router: Router, backend: ApiBackend): void {
         asOf,
       }
       let matchingMemories = 0
-      const spaces = [body.embeddings, parameters.embeddings] as const
-      const asked = await openAskedVaults(ctx, backend, caller, body.vaults, { notes, spaces })
-      const embeddings = embeddingModelForRequest(ctx, caller, ...spaces)
+      const namedModels = [body.embeddings, parameters.embeddings] as const
+      const asked = await openAskedVaults(ctx, backend, caller, body.vaults, { notes, namedModels })
+      const embeddings = embeddingModelForRequest(ctx, caller, ...namedModels)
       const results = caller.permissions.retrieve
         ? await recallReranked(backend, asked, {
             ...question,
@@ -199,7 +199,7 @@ export function memorySearch(router: Router, backend: ApiBackend): void {
     async handle({ caller, body, query: parameters, startedAt }, ctx) {
       const { from, to, query, tiers = allTiers, source, order, importance } = body
       const session = resolveSession(ctx, body.session_id, parameters.session_id)
-      const spaces = [body.embeddings, parameters.embeddings] as const
+      const namedModels = [body.embeddings, parameters.embeddings] as const
       const asOf = parseAsOf(body.as_of)
       const window = windowAsOf(parseTimeWindow(from, to, backend.now()), asOf)
 
@@ -207,8 +207,8 @@ export function memorySearch(router: Router, backend: ApiBackend): void {
       // Without a query the memories of all spaces are listed by time.
       const embeddings =
         query === undefined
-          ? requestedEmbeddingModel(ctx, ...spaces)
-          : embeddingModelForRequest(ctx, caller, ...spaces)
+          ? requestedEmbeddingModel(ctx, ...namedModels)
+          : embeddingModelForRequest(ctx, caller, ...namedModels)
       const { rows, tokens, truncated, returned } = await searchDates(backend, caller, {
         window,
         session,

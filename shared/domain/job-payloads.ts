@@ -113,7 +113,7 @@ export type OrgTurnJob = Pick<OrgExtractJob, 'turn' | 'operation' | 'org'>
 /** The shared memory of an organization, at one epoch of its vault. */
 export type OrgVault = { org: string; vault: string; epoch: number }
 
-/** Asks a tag of what an organization already shares. */
+/** Asks a model of each memory that an organization shares whether a tag applies to it; `run` is the row of the run. */
 export type TagRunJob = { org: string; run: string }
 
 /** Gives the memories with a tag its new label. */

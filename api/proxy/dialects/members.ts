@@ -89,7 +89,7 @@ export function memberNames({ bodyShape, messages }: RequestFormat): MemberNames
 }
 
 /**
- * Reads the members of the object at `start`, and the messages of its conversation.
+ * Reads the members of the object at `start`, each removed or retained in order, and the messages of its conversation.
  *
  * @throws Refusal `invalid` for a switch of a wrong type, and for a user that is null.
  */

@@ -77,6 +77,7 @@ export class ProxyRequest {
   readonly isFirst: boolean
   readonly #source: RequestSource
   readonly #members: RequestMembers
+  /** An object, since `undefined` is an answer. */
   #aside: { kind: 'inside' | 'apart' | undefined } | undefined
   #readConversation: Conversation | undefined
   #lastSplices: { change: RequestChange; splices: Splices<NamedInsertion> } | undefined

@@ -3,7 +3,14 @@ import type { OrgVault } from '#shared/domain/job-payloads.ts'
 import type { Query, Transaction } from '#shared/storage/postgres/connect.ts'
 import { erasedResponse, organizationRouteSql } from '#shared/operations/idempotency.postgres.ts'
 
-/** A fact of a member in the shared memory. */
+/**
+ * A fact of a member in the shared memory: listed to the member and exported, but where a time is set.
+ *
+ * | removed_at | withdrawn_at | State |
+ * |---|---|---|
+ * | set | null | its memory is removed: hidden, back when it is restored, deleted after 30 days |
+ * | any | set | taken back: hidden; the sweep ends it (`forgetStatement`) from this time on, which a failure sets ahead |
+ */
 export type SharedStatement = {
   id: string
   /** The organization's name for the member at the time. */
@@ -131,7 +138,6 @@ export async function dueWithdrawals(
   const { rows } = await query<SharedStatement & OrgVault>(
     `select ${columns}, o.id as org, v.id as vault, v.epoch
      from shared_statements s join orgs o on o.id = s.org join vaults v on v.id = o.vault
-     -- withdrawn_at is also when the sweep may try: postponing sets it ahead.
      where s.withdrawn_at < now() - interval '5 seconds' order by s.withdrawn_at limit $1`,
     [max],
     'statements.due',
@@ -242,7 +248,7 @@ async function forgetTurnFact(
   org: string,
   { turn, position }: { turn: string; position: number },
 ): Promise<void> {
-  // recordStatements numbers the further memories of a fact: position + facts × n. The remainder is the fact.
+  // The further memories of a fact have position + facts × n (pipeline/apply-decisions.ts): the remainder is the fact.
   await query(
     `with place as (
        select id, ($3::int % greatest(jsonb_array_length(pass3), 1))::text as fact

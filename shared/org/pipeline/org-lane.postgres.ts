@@ -1,7 +1,7 @@
 import type { Postgres, Query } from '#shared/storage/postgres/connect.ts'
 import { setTimeout as delay } from 'node:timers/promises'
 
-/** Work in the lane takes milliseconds, or one model call. */
+/** Between two tries to take the lane: work in it takes milliseconds, or one model call. */
 const retryMs = 150
 const renewMs = 5_000
 /** A process that has died loses the lane after so long. */

@@ -25,10 +25,8 @@ type PassJob = { name: PassName; data: OrgTurnJob; signal: AbortSignal }
 
 /**
  * Runs one pass of an organization unless its pipeline rests: when the admin has paused it, when the tokens of the
- * day are spent, and after a fault of its provider. A fault of the provider costs no try: one job at a time probes
- * it after 2, 4, 8 … 60 seconds, and the first success wakes the others. A process probes four organizations at
- * once in each pass, so that hanging providers leave other places free. A prompt that the provider refuses is tried
- * again later and holds up no other turn. That and every other failure splits the batch of the turn.
+ * day are spent, and after a fault of its provider. That costs no try: one job at a time probes the provider after
+ * 2, 4, 8 … 60 seconds. A process probes four organizations at once in each pass: those that hang leave places free.
  *
  * @returns a snooze, or undefined when the job is done or its turn is gone.
  * @throws as `run` does, where the fault is not the provider's.
@@ -55,7 +53,17 @@ export async function runPass(
   }
 }
 
-/** @param isProbe the pipeline rests, and this pass has claimed the probe */
+/**
+ * Runs a pass of a pipeline that does not rest, or whose probe it has claimed.
+ *
+ * | Outcome of `run` | Probe | Batch | Returned |
+ * |---|---|---|---|
+ * | done | ends the fault and wakes the other jobs | | undefined |
+ * | snooze | due again | | that snooze |
+ * | the provider refuses the prompt | due again | split | a snooze: other turns are not held up |
+ * | any other fault of the provider | counted: the next one is later | | a snooze up to it |
+ * | any other error | stays claimed | split, unless stopped | throws it |
+ */
 async function runOpenPass(
   backend: PassBackend,
   { name, data, signal }: PassJob,

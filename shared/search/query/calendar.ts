@@ -23,7 +23,7 @@ const weekdays: ReadonlyMap<string, number> = new Map(
   ),
 )
 
-/** Returns the day of a name, from 0 for Sunday. */
+/** Returns the day of a name, from 0 for Sunday, in English, the one language that has them. */
 export const weekdayOf = (name: string): number | undefined => weekdays.get(name.toLowerCase())
 
 /** The first month, from 0, of each season of the northern hemisphere. */
@@ -128,11 +128,11 @@ export function parseRangeOfMonths(
 ): TimeSpan[] {
   const [from, to] = [monthOf(firstMonth ?? ''), monthOf(lastMonth ?? '')]
   if (from === undefined || to === undefined) return []
-  const later = to < from || (to === from && Number(lastDay) < Number(firstDay)) ? 1 : 0
-  const known = Number(firstYear) || (lastYear ? Number(lastYear) - later : undefined)
+  const yearsLater = to < from || (to === from && Number(lastDay) < Number(firstDay)) ? 1 : 0
+  const known = Number(firstYear) || (lastYear ? Number(lastYear) - yearsLater : undefined)
   return (known === undefined ? recentYears(now) : [known]).flatMap(year => {
     const [first] = parseDay(String(year), from, firstDay)
-    const [last] = parseDay(lastYear || String(year + later), to, lastDay)
+    const [last] = parseDay(lastYear || String(year + yearsLater), to, lastDay)
     return first && last && first.from < last.to ? [{ from: first.from, to: last.to }] : []
   })
 }

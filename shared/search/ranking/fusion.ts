@@ -16,8 +16,8 @@ export type QuestionRanking = {
 }
 
 /**
- * `relevance` orders rows; `score` (0 to 1) is that for people; `strength` decides the floor (1: relevant by itself);
- * `evidence` is log odds that it answers.
+ * `relevance` orders inside one ranking; `score` (0 to 1) orders a search and is shown; `strength` decides the floor
+ * (1: relevant by itself); `evidence` is log odds that it answers.
  */
 export type RankedRow = ScoredRow & {
   strength: number

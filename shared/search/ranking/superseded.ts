@@ -11,7 +11,7 @@ import { textTests } from '#shared/search/ranking/text-tests.ts'
 import { isMarkerTerm, termsOf } from '#shared/search/words/index-terms.ts'
 import { foldText } from '#shared/search/words/writing-systems.ts'
 
-/** Best rows that are compared. */
+/** Best rows that are compared: statements with each other, and claims with what a person said. */
 const comparedMax = 16
 /** Longer texts say more than one thing. */
 const tokensMax = 80

@@ -1,3 +1,5 @@
+// Makes terms of words, the same for indexes and questions. When a file of this folder changes, saved indexes are made
+// again by themselves (`makers` in vault/read/search/index-snapshots.postgres.ts).
 import inflectionRows from '#shared/search/words/inflection-rules.json' with { type: 'json' }
 import letterFoldsJson from '#shared/search/words/letter-folds.json' with { type: 'json' }
 const letterFolds: Record<string, string> = letterFoldsJson
@@ -19,11 +21,10 @@ export function foldText(text: string): string {
     .replace(foldedLetters, letter => letterFolds[letter] ?? letter)
 }
 
+const unspaced = String.raw`\p{sc=Han}\p{sc=Hira}\p{sc=Kana}\u30fc\p{sc=Thai}\p{sc=Laoo}\p{sc=Khmr}\p{sc=Mymr}\p{sc=Tibt}`
 /** A character of a script that writes words without spaces between them. */
-export const unspacedScript =
-  /[\p{sc=Han}\p{sc=Hira}\p{sc=Kana}\u30fc\p{sc=Thai}\p{sc=Laoo}\p{sc=Khmr}\p{sc=Mymr}\p{sc=Tibt}]/u
-const unspacedRuns =
-  /[\p{sc=Han}\p{sc=Hira}\p{sc=Kana}\u30fc\p{sc=Thai}\p{sc=Laoo}\p{sc=Khmr}\p{sc=Mymr}\p{sc=Tibt}\p{M}]+|[^\p{sc=Han}\p{sc=Hira}\p{sc=Kana}\u30fc\p{sc=Thai}\p{sc=Laoo}\p{sc=Khmr}\p{sc=Mymr}\p{sc=Tibt}]+/gu
+export const unspacedScript = new RegExp(`[${unspaced}]`, 'u')
+const unspacedRuns = new RegExp(`[${unspaced}\\p{M}]+|[^${unspaced}]+`, 'gu')
 const ideograph = /\p{sc=Han}/u
 
 /** Returns the pairs of neighbouring characters, and the single ideographs, of a folded word. */
@@ -57,7 +58,7 @@ export function nonLatinTerms(word: string): string[] | undefined {
   return root === undefined ? [word] : [word, root]
 }
 
-/** Six letters of a root keep unrelated words apart; three letters must remain of any word. */
+/** A root of `rootLength` letters, six in most scripts, keeps unrelated words apart; three letters must remain of any. */
 const inflectionRules = inflectionRows.map(({ script, prefix, suffix, rootLength }) => ({
   script: new RegExp(script, 'u'),
   prefix: prefix === undefined ? undefined : new RegExp(prefix, 'u'),

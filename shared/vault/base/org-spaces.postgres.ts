@@ -4,7 +4,7 @@ import type { Query } from '#shared/storage/postgres/connect.ts'
 export type SharedVaultOutsideSpace = {
   org: string
   account: string
-  /** The organization's own key. */
+  /** The newest key of the organization itself, also a revoked one; empty where there was none. */
   keyHash: Buffer
   vault: string
   epoch: number

@@ -55,6 +55,7 @@ export async function buildUploadItems(
     for (const [textChunkIndex, { text, tokens }] of textChunks.entries()) {
       items.push({
         idAt: generation => lineMemoryId(identity, textChunkIndex, generation),
+        // No other vault can have these ids. `again`: an earlier line of the file has the same key (stage-file.ts).
         vaultOwnedFrom: 0,
         alreadyPresent: (line.again ?? false) || isLineExpired(line),
         hash: contentHash(text),
@@ -76,6 +77,7 @@ export async function buildUploadItems(
           ...(line.metadata && { metadata: line.metadata }),
           ...expiryForLine(line, chunk),
           ...(chunk.document !== undefined && {
+            // Nothing is restored here: these are the fields that a memory has beside those of a new one.
             restored: { consolidated: false, file: { id: chunk.document, by: chunk.operation } },
           }),
         },

@@ -61,7 +61,7 @@ export async function checkOut(
     const memories = await selectOldest({ mongo }, scope, { tier, space, maxTokens, excludedIds })
     if (memories.length === 0) {
       if (excludedIds.size === 0 && hasDebt(keyRow, tier))
-        await recomputeDebt({ mongo }, tx, scope, tier)
+        await clearUnfoundedDebt({ mongo }, tx, scope, tier)
       return null
     }
 
@@ -134,7 +134,7 @@ const hasDebt = ({ rawUnits, tier2Count }: Caller['keyRow'], tier: SourceTier): 
  * Clears a debt that counts memories although none is unconsolidated or leased: the result of a process that
  * died between the stores. It would suggest empty consolidations forever.
  */
-async function recomputeDebt(
+async function clearUnfoundedDebt(
   { mongo }: { mongo: Mongo },
   tx: Transaction,
   scope: VaultScope,

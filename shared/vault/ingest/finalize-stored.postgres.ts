@@ -41,6 +41,10 @@ export type FinalizeResult = {
  * Finalizes stored operations, each once: raises the vault's revision, logs the new memories, adds to the debt,
  * sets the time of a session's last memory and ends the jobs, in one statement. Operations whose memories were written
  * under another retention than the current one are left unfinished.
+ *
+ * Its with-clauses all see the tables as they were when it began, none sees what another has written. Rows go from one to
+ * the next by `returning` alone: input, vault → finished_operation → outcome → vault_revision → change_log_row; outcome →
+ * session_row, ended_job. Visibility is computed twice by one rule: for the column `outcome`, and in the clause `outcome`.
  */
 export async function finalizeStored(
   tx: Transaction,
@@ -58,7 +62,6 @@ export async function finalizeStored(
          id uuid, session text, session_epoch int, ids uuid[], raw_units int, raw_tokens bigint,
          retention_days int, claim int)
      ), vault as (
-       -- The vaults, as the holders of their locks left them.
        select id, epoch from vaults where id = any($2::uuid[])
      ), finished_operation as (
        -- The operations that end now; one whose vault or session was cleared ends with nothing stored. A job that was
@@ -76,7 +79,7 @@ export async function finalizeStored(
          -- By a subquery: as a join the planner looks up each operation once for every account there is.
          and (select a.retention_days is not distinct from i.retention_days
               from accounts a where a.id = o.account)
-       -- Whether it is of the vault's current epoch; that of the session is compared in outcome.
+       -- finishedColumns has id, vault, account and awaited, which later clauses read.
        returning ${finishedColumns}, o.epoch = v.epoch as is_vault_current
      ), finished_delivery as (
        ${finishedDeliveriesSql('finished_operation')}
@@ -111,7 +114,6 @@ export async function finalizeStored(
              from outcome o join vault_revision r on r.id = o.vault where o.is_visible) memory
        group by vault, revision, session
      ), session_row as (
-       -- The time of each session's last memory.
        insert into sessions (vault, session, stored_at)
        select o.vault, o.session, clock_timestamp() from outcome o
        where o.is_visible and o.session <> '' group by o.vault, o.session
