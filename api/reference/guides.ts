@@ -351,7 +351,7 @@ export function findInGuides(query: string): string {
 
 /** Some 200 characters of prose, in whole words, around the first of these words, which are bold. */
 function excerpt(prose: string, words: readonly string[]): Html {
-  const known = new RegExp(`(?<![\\p{L}\\p{N}])((?:${words.join('|')})[\\p{L}\\p{N}]*)`, 'iu')
+  const known = new RegExp(`(?<![^\\s(])((?:${words.join('|')})[\\p{L}\\p{N}]*)`, 'iu')
   const plain = prose.replaceAll(/\s+/g, ' ')
   const at = plain.search(known)
   const rest = plain.slice(at < 80 ? 0 : plain.indexOf(' ', at - 80) + 1)

@@ -37,6 +37,24 @@ test('copy: looked at first, then copied with its progress', async (t, { open })
   t.notMatch(page.url(), minted.slice(3), 'a key is in no address')
 })
 
+test('copy: to a user of the account, and no id makes a new one', async (t, { open }) => {
+  const own = await buildKey(backend)
+  const api = createTestClient(base, own)
+  await ingestTexts(api, ['The canoe is red.', 'The canoe leaks.', 'Tea at four.'])
+  const { body: ada } = await api.post('/v1/keys', { external_id: 'ada' })
+  const page = await open(own, 'copy')
+  await page.getByLabel('To the user').fill('nobody')
+  await press(page, 'See what would be copied')
+  await page.getByText('The account has no user of this id').waitFor()
+  const { users } = (await api.get('/v1/account/users?limit=1')).body
+  t.equal(users, 1)
+  await page.getByLabel('To the user').fill('ada')
+  await press(page, 'See what would be copied')
+  await press(page, 'Copy 3 memories')
+  await page.getByText('3 memories are copied').waitFor()
+  t.equal((await createTestClient(base, ada.key).get('/v1/memory/stats')).body.memories, 3)
+})
+
 test('account: exported, then erased, with a receipt that needs no key', async (t, { open }) => {
   const page = await open(key, 'account')
   const download = page.waitForEvent('download')

@@ -15,7 +15,7 @@ test('connect: the key is hidden on the page, and copied whole', async (t, { pag
   await open(key, 'connect')
   await page.getByRole('link', { name: 'Claude Code' }).click()
   await page.getByRole('heading', { name: 'Claude Code' }).waitFor()
-  t.equal(await page.getByRole('button', { name: /^Copy/ }).count(), 0)
+  t.equal(await page.getByRole('button', { name: /^Copy with/ }).count(), 0)
   await page.getByRole('button', { name: 'Make a key for Claude Code' }).click()
   await page.getByRole('button', { name: 'Copy with the key: ~/.claude/settings.json' }).click()
   await page.getByText('Copied.').waitFor()

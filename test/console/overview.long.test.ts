@@ -115,6 +115,7 @@ test('overview: memories over time, the latest ones and the use of today', async
   t.match(await latest.first().innerText(), /Cover them when frost.*\s+assistant/)
   t.match(await page.locator('main').innerText(), /4 in all/)
   t.match(await page.locator('main').innerText(), /Used today\s+Requests\s+[1-9]/)
+  t.match(await page.locator('main').innerText(), /Model input\s+0\s/, 'no model was called')
 
   await page.getByText('The same in numbers').click()
   await page.getByRole('link', { name: '6 Jan 2026' }).click()

@@ -280,7 +280,7 @@ story(
     await visit(page, 'history')
     t.match(
       await page.locator('ol li').first().innerText(),
-      new RegExp(`made\\s+a key\\s+mk_.*…${minted.slice(-4)}`),
+      new RegExp(`made\\s+a key\\s+Phone\\s+mk_.*…${minted.slice(-4)}`),
     )
     await visit(page, 'keys')
 

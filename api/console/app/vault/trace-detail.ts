@@ -27,8 +27,6 @@ export function TraceDetail({ trace }: { trace: string }): View {
   const { question } = query.answer ?? {}
   return page({
     title: question?.slice(0, titleMax) ?? 'Call',
-    description:
-      query.answer && `${wayNames[query.answer.way]} of ${formatDateTime(query.answer.created_at)}`,
     actions: buttonLink('All calls', hrefTo('traces')),
     children: html`${queryView(query, 'the call', trace => traceView(trace, titleMax))}
       <p class="quiet chips">
