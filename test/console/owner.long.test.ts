@@ -65,7 +65,7 @@ test('an owner: from the users of a product to what one of them asked, and what 
   await page.getByText(/Used: \d of 1,000 requests/).waitFor()
 
   await page.getByRole('link', { name: 'Open: user-17' }).click()
-  await page.getByRole('link', { name: '1 memory of' }).waitFor()
+  await page.getByRole('link', { name: /^1 memory, / }).waitFor()
   t.match(
     await main(),
     /Last call\s+(?:just now|\d+ min)[^]+Cost of 7 days\s+\$[^]+2 requests[^]+Budget\s+0 %/,
