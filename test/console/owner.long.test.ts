@@ -92,7 +92,7 @@ test('an owner: from the users of a product to what one of them asked, and what 
 
   await visit(page, 'usage')
   await page.getByLabel('By').selectOption('User')
-  const row = page.locator('.table tr', { hasText: 'user-17' })
+  const row = page.locator('section:last-of-type .table tr', { hasText: 'user-17' })
   await row.waitFor()
   t.match(await row.innerText(), /\$/)
 })
