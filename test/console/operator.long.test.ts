@@ -101,6 +101,7 @@ test('an operator: from a look at the service to the work that is done again', a
   await press(page, 'Refresh')
   await tenant.filter({ hasText: /^\s*failed\s+Store what was said\s+rosa@/ }).waitFor()
   t.equal(await tenant.count(), 1, 'what is done is left out by the service')
+  t.match(await tenant.innerText(), new RegExp(`alone\\s+Ended just now, outcome \\d+\\s+${late}`))
   await visit(page, 'service/usage')
   await page.locator('.history-bars').first().waitFor()
 })

@@ -41,6 +41,14 @@ test('an owner sees the account: money, a chart, and who used it', async (t, { o
   const rowOf = (text: string) => page.locator('section:last-of-type .table tr', { hasText: text })
   t.match(await rowOf('lab/own').innerText(), /\t4,000\t0\t500\t40\tno price/)
 
+  const colourOf = async () =>
+    page.locator('figcaption li', { hasText: model }).locator('.colour-mark').getAttribute('style')
+  const colour = await colourOf()
+  await page.getByLabel('Chart of').selectOption('Requests')
+  await page.getByRole('img', { name: /^Requests: / }).waitFor()
+  t.equal(await colourOf(), colour, 'a model has one colour in all measures')
+  await page.getByLabel('Chart of').selectOption('Cost')
+
   await page.getByLabel('By').selectOption('User')
   await rowOf('ada').waitFor()
   t.match(page.url(), /by=user/)

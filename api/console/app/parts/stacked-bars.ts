@@ -64,14 +64,11 @@ export function stackedBars({ bars, series, summary, note, format }: Props): Vie
       </svg>
     </div>
     <div class="axis quiet" aria-hidden="true">
-      ${[0, (bars.length - 1) >> 1, bars.length - 1].map(
-        at =>
-          html`<span
-            key=${at}
-            style=${{ '--at': (at + 0.5) / bars.length, '--letters': bars[at]!.label.length }}
-            >${bars[at]!.label}</span
-          >`,
-      )}
+      ${[0, (bars.length - 1) >> 1, bars.length - 1].map(at => {
+        const words = bars[at]!.label.replace('Week of ', '')
+        const style = { '--at': (at + 0.5) / bars.length, '--letters': words.length }
+        return html`<span key=${at} style=${style}>${words}</span>`
+      })}
     </div>
     <figcaption class="chips">${legend(shown)} ${note}</figcaption>
     <details>

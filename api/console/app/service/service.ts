@@ -1,4 +1,4 @@
-import { hrefTo } from '#api/console/app/address.ts'
+import { hrefTo, hrefWith } from '#api/console/app/address.ts'
 import { fetchStream } from '#api/console/app/api-call.ts'
 import {
   formatBytes,
@@ -40,7 +40,7 @@ export function Service(): View {
     title: 'Health',
     description: 'The process that answers this page, and what it depends on.',
     actions: button('Refresh', refresh),
-    children: html`${queryView(health, 'the parts', partsView)}
+    children: html`${queryView(health, 'the parts', health => partsView(health, countOf(failed.answer)))}
     ${queryView(metrics, 'the metrics', samples => statsView(samples, countOf(failed.answer)))}
     ${section(
       'Further',
@@ -55,7 +55,7 @@ export function Service(): View {
   })
 }
 
-function partsView(health: Health): View {
+function partsView(health: Health, failed: string): View {
   const words = healthWords(health)
   const { version, uptime_seconds: uptime = 0, limitations = [] } = health
   return html`<div class="stack">
@@ -63,7 +63,8 @@ function partsView(health: Health): View {
       words === ''
         ? html`<p class="panel all-well">
             <b>All ${health.parts.length} parts answer.</b>
-            ${version !== undefined && ` Version ${version}, running for ${formatSeconds(uptime)}.`}
+            ${version !== undefined && ` Version ${version}, running for ${formatSeconds(uptime)}. `}
+            ${Number.parseInt(failed) > 0 && html`<a href=${hrefWith({ state: 'failed' }, 'service', 'operations')}>${failed === '1' ? '1 operation' : `${failed} operations`} failed</a>.`}
           </p>`
         : faultNote({ message: `${words}.`, hint: health.error })
     }
@@ -104,14 +105,14 @@ function statsView(samples: Sample[], count: string): View {
     ${figure(
       'Dead jobs',
       failedView(formatCount(dead), dead === 0),
-      html`<a href=${hrefTo('service', 'queues')}
-        >${dead === 0 ? 'none was given up' : 'see the queues'}</a
-      >`,
+      dead === 0
+        ? 'none was given up'
+        : html`<a href=${hrefTo('service', 'queues')}>see the queues</a>`,
     )}
     ${figure(
       'Teams that stopped',
       failedView(formatCount(stopped), stopped === 0),
-      html`<a href=${hrefTo('orgs')}>${stopped === 0 ? 'none' : 'see the organizations'}</a>`,
+      stopped === 0 ? 'none' : html`<a href=${hrefTo('orgs')}>see the organizations</a>`,
     )}
   </dl>`
 }

@@ -9,9 +9,9 @@ import {
   pluralize,
 } from '#api/console/app/format.ts'
 import { html, renderComponent, type View } from '#api/console/app/html.ts'
-import { button, buttonLink } from '#api/console/app/parts/buttons.ts'
+import { button, buttonLink, copyButton } from '#api/console/app/parts/buttons.ts'
 import { daysField } from '#api/console/app/parts/chart.ts'
-import { chip } from '#api/console/app/parts/chips.ts'
+import { agoView, chip } from '#api/console/app/parts/chips.ts'
 import { checkboxField, filters, textField, useFields } from '#api/console/app/parts/fields.ts'
 import { dialogButton, dialogForm } from '#api/console/app/parts/dialogs.ts'
 import { page } from '#api/console/app/parts/frame.ts'
@@ -20,13 +20,13 @@ import { useDebounced, usePages, useCall } from '#api/console/app/queries.ts'
 import {
   countOf,
   failedOperations,
-  failureView,
   noOperations,
   operationHeads,
   operationLine,
   useOperationFilters,
 } from '#api/console/app/vault/operations.ts'
 import { usageView } from '#api/console/app/vault/usage.ts'
+import words from '#api/console/app/vault/words.json' with { type: 'json' }
 import type { Tenant, ServiceOperation } from '#api/contract/generated/types.ts'
 
 export function Tenants(): View {
@@ -38,13 +38,7 @@ export function Tenants(): View {
     description: 'Accounts of this service, newest first. What they remember is theirs.',
     actions: button('Refresh', list.refetch),
     children: html`${filters(
-      textField({
-        label: 'Find by email',
-        type: 'search',
-        value: typed,
-        onValue: setTyped,
-        maxlength: 200,
-      }),
+      textField({ ...words.fields.findTenant, type: 'search', value: typed, onValue: setTyped }),
     )}
     ${editableList(list, {
       what: 'tenants',
@@ -109,13 +103,7 @@ function BillingForm({ tenant, onClose, onSaved }: BillingProps): View {
       ...of('uploads'),
       hint: 'A card is on file, or none is asked for.',
     })}
-    ${textField({
-      label: 'Tokens left',
-      type: 'number',
-      min: 0,
-      ...of('balance'),
-      hint: 'Empty: unlimited.',
-    })}`,
+    ${textField({ ...words.fields.tokensLeft, type: 'number', ...of('balance') })}`,
   })
 }
 
@@ -144,7 +132,7 @@ function OperationList({ id }: { id: string | undefined }): View {
   const { query, view } = useOperationFilters(countOf(failed.answer), id !== undefined)
   const asked = filled({ limit: 50, ...query, account_id: id })
   const list = usePages('GET /v1/operator/operations', { query: asked })
-  const [title, words] = noOperations(query)
+  const [title, hint] = noOperations(query)
   return page({
     title: 'Operations of the service',
     description: id
@@ -159,7 +147,7 @@ function OperationList({ id }: { id: string | undefined }): View {
           // A page looks through some thousands: what is rare may be on a later one.
           empty: [
             title,
-            list.loadMore ? 'None among the newest: “Show more” looks further.' : words,
+            list.loadMore ? 'None among the newest: “Show more” looks further.' : hint,
           ],
           key: ({ operation_id }) => operation_id,
           main: operationView,
@@ -168,15 +156,24 @@ function OperationList({ id }: { id: string | undefined }): View {
   })
 }
 
-/** An operation with its tenant, and why it failed, as far as that is told. */
+/** An operation with its tenant; one that failed with why, as far as that is told, and where to look next. */
 function operationView(operation: ServiceOperation): View {
-  const { email, state, status, error, finished_at: at } = operation
+  const { operation_id: id, email, state, status, error, finished_at: at } = operation
+  if (state !== 'failed') return operationLine(operation, email)
   const isOfTenant = status !== null && status < 500
   const why =
     error ??
-    (isOfTenant ? 'what was sent is at fault, and is the tenant’s alone' : 'no reason was kept')
+    (isOfTenant
+      ? 'What was sent is at fault, and is the tenant’s alone'
+      : 'No reason was kept here')
   return html`${operationLine(operation, email)}
-  ${state === 'failed' && failureView(at, `${status === null ? '' : `answered ${status}: `}${why}`)}`
+    <p class="fault-words">${why}</p>
+    <p class="quiet chips">
+      <span>Ended ${at && agoView(at)}${status !== null && `, outcome ${status}`}</span>
+      <code>${id}</code> ${copyButton('Copy', id, { kind: 'link', about: 'the id' })}
+      ${status === null && html`<a href=${hrefTo('service', 'queues')}>The dead jobs may say more</a>`}
+      ${status !== null && !isOfTenant && html`<a href=${hrefTo('service')}>Health</a>`}
+    </p>`
 }
 
 /** The usage of all tenants by day. */

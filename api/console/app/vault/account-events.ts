@@ -1,13 +1,12 @@
+import { hrefTo, userHref } from '#api/console/app/address.ts'
 import { filled } from '#api/console/app/api-call.ts'
 import { currentCredential, maskKey } from '#api/console/app/credential.ts'
 import { html, renderComponent, type View } from '#api/console/app/html.ts'
-import { downloadButton } from '#api/console/app/parts/buttons.ts'
 import { chip, clockView, type Labels } from '#api/console/app/parts/chips.ts'
 import { filters, selectField, textField, useFilters } from '#api/console/app/parts/fields.ts'
 import { page } from '#api/console/app/parts/frame.ts'
 import { editableList, line } from '#api/console/app/parts/notes.ts'
 import { useCall, usePages } from '#api/console/app/queries.ts'
-import { downloadLines } from '#api/console/app/vault/export.ts'
 import { describeChange } from '#api/console/app/vault/event-change.ts'
 import words from '#shared/events/account-actions.json' with { type: 'json' }
 import type { AccountAction, AccountEvent } from '#api/contract/generated/types.ts'
@@ -35,7 +34,6 @@ export const History = (): View =>
   page({
     title: 'History',
     description: 'Who changed keys, policy, access and organizations of the account.',
-    actions: exportAccountButton(),
     children: renderComponent(AccountEvents, {}),
   })
 
@@ -57,7 +55,13 @@ function AccountEvents({ org }: { org?: string }): View {
     (org === undefined || event.org_id === org || event.subject === org) &&
     event.actor.toLowerCase().includes(wanted)
   return html`${filters(
-    textField({ label: 'Who', type: 'search', ...of('actor'), maxlength: 320 }),
+    textField({
+      label: 'Who',
+      type: 'search',
+      ...of('actor'),
+      maxlength: 320,
+      placeholder: 'email or key',
+    }),
     selectField({ label: 'What', ...of('what'), choices: kinds }),
     textField({ label: 'Since', type: 'date', ...of('since') }),
   )}
@@ -74,13 +78,6 @@ function AccountEvents({ org }: { org?: string }): View {
     },
   )}`
 }
-
-export const exportAccountButton = (kind?: 'main'): View =>
-  downloadButton({
-    label: 'Export the account',
-    ...(kind && { kind }),
-    download: onBytes => downloadLines('/v1/account/export', 'account', { onBytes }),
-  })
 
 const endings = new Set([
   'revoked',
@@ -100,15 +97,17 @@ function eventView(event: AccountEvent, names: ReadonlyMap<string, string>): Vie
   const { action, subject, external_id: user, actor, created_at: at, ...change } = event
   const [verb, what] = actions[action]
   const { name, details } = describeChange(change)
-  const known = name || names.get(subject)
+  const named = name || names.get(subject)
+  const known = named && html`<b title=${subject}>${named}</b>`
+  const place = subject.startsWith('mk_') ? 'keys' : 'webhooks'
   return line(
     html`<b title=${actor}
         >${actor === maskKey(currentCredential()!) ? 'You' : actor === 'service' ? 'The service' : actor}</b
       >
       ${endings.has(verb) ? chip(verb, 'bad') : verb} ${what}
-      ${known && html`<b title=${subject}>${known}</b>`}
+      ${known && (names.has(subject) ? html`<a href=${hrefTo(place)}>${known}</a>` : known)}
       ${!name && isWords(subject) && html`<code>${subject}</code>`}
-      ${user !== undefined && html`of user <b>${user}</b>`}
+      ${user !== undefined && html`of user <a href=${userHref(user)}><b>${user}</b></a>`}
       ${details && html`<span class="quiet" title=${details}>${details}</span>`}`,
     [clockView(at)],
     'line-event',

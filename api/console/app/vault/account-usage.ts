@@ -151,15 +151,20 @@ function daysView(
   const title = `${metrics[metric]} a day, by ${by}`
   const days = fillMissingDays(period, [], [])
   const nameOf = (row: UsageRow): string => wordsOf(by, row) || nameless[by]
-  const sums = new Map<string, number>()
-  for (const row of items)
-    sums.set(nameOf(row), (sums.get(nameOf(row)) ?? 0) + valueOf[metric](row))
-  const found = [...sums].filter(([, sum]) => sum > 0).sort(([, one], [, other]) => other - one)
+  const sumsOf = (of: Metric) =>
+    [...Map.groupBy(items, nameOf)]
+      .map(([name, rows]) => [name, rows.reduce((sum, row) => sum + valueOf[of](row), 0)] as const)
+      .sort(([, one], [, other]) => other - one)
+  const found = sumsOf(metric).filter(([, sum]) => sum > 0)
   if (found.length === 0)
     return section(title, html`<p class="quiet">Nothing to draw in this time.</p>`)
   const isRest = found.length > colours.length
   const names = found.slice(0, colours.length - (isRest ? 1 : 0)).map(([name]) => name)
-  const all = [...names, ...(isRest ? ['all others'] : [])]
+  // A name has one colour in all measures: the most requested have their own, others what is free.
+  const known = sumsOf('requests').map(([name]) => name)
+  const named = colours.slice(0, isRest ? -1 : undefined)
+  const free = named.filter((_, at) => !names.includes(known[at]!))
+  const series = names.map(name => [name, named[known.indexOf(name)] ?? free.shift()!] as const)
   const byDay = Map.groupBy(items, ({ day }) => day!)
   const bars = days.map(({ at }) => {
     const day = isoDay(at)
@@ -179,7 +184,7 @@ function daysView(
     title,
     stackedBars({
       bars,
-      series: all.map((name, index) => [name, colours[index]!] as const),
+      series: isRest ? [...series, ['all others', colours.at(-1)!]] : series,
       summary: `${metrics[metric]}: ${(write ?? formatCount)(total)} in ${pluralize(days.length, 'day')}, a colour for each ${by}`,
       ...(write && { format: write }),
     }),

@@ -2,11 +2,12 @@ import { useState } from 'preact/hooks'
 import { call } from '#api/console/app/api-call.ts'
 import { setCredential } from '#api/console/app/credential.ts'
 import { html, renderComponent, type View } from '#api/console/app/html.ts'
-import { button } from '#api/console/app/parts/buttons.ts'
+import { button, downloadButton } from '#api/console/app/parts/buttons.ts'
 import { confirmDialog } from '#api/console/app/parts/dialogs.ts'
 import { onSubmit, textField } from '#api/console/app/parts/fields.ts'
 import { page, section } from '#api/console/app/parts/frame.ts'
-import { exportAccountButton } from '#api/console/app/vault/account-events.ts'
+import { downloadLines } from '#api/console/app/vault/export.ts'
+import words from '#api/console/app/vault/words.json' with { type: 'json' }
 
 /** Exports the account as a file, and erases it. */
 export const Account = (): View =>
@@ -20,7 +21,13 @@ export const Account = (): View =>
           Every vault with its memories and sessions, every organization with what it shares, and
           what was done to them: one file of JSON lines.
         </p>
-        <div class="actions">${exportAccountButton('main')}</div>
+        <div class="actions">
+          ${downloadButton({
+            label: 'Export the account',
+            kind: 'main',
+            download: onBytes => downloadLines('/v1/account/export', 'account', { onBytes }),
+          })}
+        </div>
       </div>`,
     )}
     ${section('Erase', renderComponent(Erase, {}))}`,
@@ -35,15 +42,7 @@ function Erase(): View {
         removed from both stores, and a signed receipt says what went and when. Its address opens
         then, and needs no key: keep it.
       </p>
-      ${textField({
-        label: 'Email of the account',
-        type: 'email',
-        value: email,
-        onValue: setEmail,
-        required: true,
-        autocomplete: 'off',
-        hint: 'So that no other account is erased by mistake.',
-      })}
+      ${textField({ ...words.fields.accountEmail, type: 'email', value: email, onValue: setEmail })}
       <div class="actions">${button('Erase the account', undefined, { kind: 'danger' })}</div>
     </form>
     ${

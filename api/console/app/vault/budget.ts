@@ -102,7 +102,10 @@ export function budgetView(budget: Budget | null): View | null {
   if (!budget) return null
   const { resets_at } = budget
   const until = resets_at === null ? 'in 24 hours' : `until ${formatDateTime(resets_at)}`
-  return html`<span title=${until}>${`Used: ${usedOf(budget)}`}</span>`
+  const isFull = fullness(budget) >= 0.8
+  return html`<span class=${isFull ? 'key-next' : ''} title=${until}
+    >${`Used: ${usedOf(budget)}`}</span
+  >`
 }
 
 type BudgetProps = { id: string; about: string; budget: Budget | null; onChanged: () => void }

@@ -7,6 +7,8 @@ export function describeChange({ before, after }: Change): { name: string; detai
   if (before === undefined && after === undefined) return { name: '', details: '' }
   if (!isFields(before) && !isFields(after))
     return { name: '', details: `${formatValue(before)} → ${formatValue(after)}` }
+  // What is set for the first time was none before.
+  const unset = isFields(before) && isFields(after) ? null : undefined
   const [earlier, later] = [isFields(before) ? before : {}, isFields(after) ? after : {}]
   const names = [...new Set([...Object.keys(earlier), ...Object.keys(later)])]
   const naming = names.find(
@@ -19,7 +21,7 @@ export function describeChange({ before, after }: Change): { name: string; detai
     .filter(one => formatValue(later[one] ?? earlier[one]) !== name)
     .filter(one => !isEmpty(earlier[one]) || !isEmpty(later[one]))
     .filter(one => !isId(earlier[one]) && !isId(later[one]))
-    .map(one => describeField(one, earlier[one], later[one]))
+    .map(one => describeField(one, earlier[one] ?? unset, later[one] ?? unset))
     .concat(
       names.includes('sha256') && isFields(before) && isFields(after) ? ['words changed'] : [],
     )

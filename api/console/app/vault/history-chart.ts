@@ -22,7 +22,7 @@ export function historyChart(days: readonly DayCount[], { linked }: { linked: bo
     summary:
       `${pluralize(total, 'memory', 'memories')} by ${unit}, ` +
       `most in ${busiest.label}: ${formatCount(sizeOf(busiest))}`,
-    note: html`<span>${formatCount(total)} in all</span>`,
+    note: html`<span>${`${formatCount(total)} in all, by ${unit}`}</span>`,
     bars: buckets.map(bucket => ({
       label: bucket.label,
       counts: [bucket.raw, bucket.reflections],

@@ -18,6 +18,8 @@ import { stackedBars } from '#api/console/app/parts/stacked-bars.ts'
 import { useCall } from '#api/console/app/queries.ts'
 import { fullestOf, fullness } from '#api/console/app/vault/budget.ts'
 import { Overview } from '#api/console/app/vault/overview.ts'
+import { workOf } from '#api/console/app/vault/operations.ts'
+import { failureOf } from '#api/console/app/vault/trace-words.ts'
 import { summaryView } from '#api/console/app/vault/traces.ts'
 import words from '#api/console/app/vault/words.json' with { type: 'json' }
 import type {
@@ -151,6 +153,9 @@ const budgetWarning = 0.8
 function Attention({ account }: { account: AccountAnswer }): View | null {
   const models = useCall('GET /v1/models', {})
   const failed = useCall('GET /v1/operations', { query: { state: 'failed', limit: 5 } })
+  const today = isoDay(Date.now())
+  const query = { account: true, failed: true, since: today, limit: 1 }
+  const lastCall = useCall('GET /v1/traces', { query }).answer?.items[0]
   const users = useCall('GET /v1/account/users', { query: { limit: 200 } })
   const webhooks = useCall('GET /v1/account/webhooks')
   const keys = useCall('GET /v1/account/provider-keys')
@@ -164,20 +169,24 @@ function Attention({ account }: { account: AccountAnswer }): View | null {
   )
   const work = failed.answer?.items.length ?? 0
   const pieces = `${failed.answer?.has_more ? 'More than ' : ''}${pluralize(work, 'piece')}`
-  const today = isoDay(Date.now())
+  const [lastWork] = failed.answer?.items ?? []
   const refused = account.calls_by_day.find(({ day }) => day === today)?.failed ?? 0
   const providers = ofAll ? faultsIn(ofAll.message, ownKeys) : faults
   const toMend: (ToMend | false)[] = [
     ...providers.map((words): ToMend => [words, 'Model providers', hrefTo('providers')]),
     refused > 0 && [
-      `${pluralize(refused, 'call')} of today failed`,
+      `${pluralize(refused, 'call')} of today failed${lastCall?.error ? lastOf(refused, failureOf(lastCall)) : ''}`,
       'Failed calls',
       hrefWith({ status: 'failed', since: today }, 'traces'),
     ],
     ...(users.answer?.items ?? [])
       .filter(({ budget }) => budget && fullness(budget) >= budgetWarning)
       .map(budgetItem),
-    work > 0 && [`${pieces} of work failed`, 'Work', hrefWith({ state: 'failed' }, 'operations')],
+    lastWork !== undefined && [
+      `${pieces} of work failed${lastOf(work, workOf(lastWork))}`,
+      'Work',
+      hrefWith({ state: 'failed' }, 'operations'),
+    ],
     ...(webhooks.answer?.webhooks ?? [])
       .filter(({ active }) => !active)
       .map(({ url }): ToMend => [`${url} is switched off`, 'Webhooks', hrefTo('webhooks')]),
@@ -203,6 +212,10 @@ const faultsIn = (message: string, ownKeys: readonly string[]): string[] =>
     .replace(/^[^:]+: /, '')
     .split('; ')
     .filter(words => ownKeys.some(name => words.startsWith(name)))
+
+/** The newest of some faults, behind their count. */
+const lastOf = (count: number, words: string): string =>
+  `${count > 1 ? ', the last' : ''}: ${words}`
 
 /** What is wrong, and the page that mends it. */
 type ToMend = [words: string, label: string, href: string]

@@ -83,29 +83,28 @@ const mayDo = ({ rights, external_id: user, current }: MemoryKey): keyof typeof 
   return user !== null ? 'user' : current ? 'account' : 'all'
 }
 
-/** A key that nothing has used for so long may be forgotten; one that ends so soon should be replaced. */
+/** A key that nothing has used for so long may be forgotten; one that ends so soon should be replaced; a new one waits for its program. */
 const idleDays = 90
 const endingDays = 14
+const newDays = 7
 
 /** What to do about a key; nothing where all is well. */
-function nextStep({
-  last_used_at: used,
-  expires_at: end,
-  budget,
-  current,
-}: MemoryKey): View | null {
-  const idle = used === null ? 0 : Math.floor((Date.now() - Date.parse(used)) / dayMs)
+function nextStep(key: MemoryKey): View | null {
+  const { last_used_at: used, expires_at: end, rotated_at: rotated, budget, current } = key
+  const daysSince = (moment: string): number =>
+    Math.floor((Date.now() - Date.parse(moment)) / dayMs)
+  const idle = used === null ? 0 : daysSince(used)
+  const isEnding = end !== null && rotated === null && -daysSince(end) <= endingDays
   const todo = [
-    end !== null &&
-      Date.parse(end) - Date.now() < endingDays * dayMs &&
-      'It ends soon: make another under New key first. Replace gives its vault a new key and ends this one at once.',
+    isEnding && words.ending[mayDo(key)],
     budget && fullness(budget) >= 0.8 && 'Its budget is nearly used: Budget raises it.',
     used === null &&
       !current &&
       html`Nothing uses it yet: <a href=${hrefTo('connect')}>connect a program</a>, or revoke it.`,
     idle >= idleDays && `Unused for ${formatCount(idle)} days: revoke it where nothing needs it.`,
   ].find(Boolean)
-  return todo ? html`<span class="key-next">${todo}</span>` : null
+  const isNew = !isEnding && used === null && daysSince(key.created_at) < newDays
+  return todo ? html`<span class=${isNew ? '' : 'key-next'}>${todo}</span>` : null
 }
 
 function keyActions(

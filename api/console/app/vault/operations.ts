@@ -166,6 +166,10 @@ function OperationView({ operation, changed }: ViewProps): View {
   }`
 }
 
+/** The kind of work, and why it failed where that is known: `Delete memories: The embedding model answered 503`. */
+export const workOf = ({ kind, outcome }: Operation): string =>
+  [kinds[kind] ?? kind, outcome && errorMessage(outcome.body)].filter(Boolean).join(': ')
+
 const errorMessage = (body: object | undefined): string =>
   body && 'error' in body && typeof body.error === 'string'
     ? body.error

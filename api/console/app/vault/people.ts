@@ -278,8 +278,7 @@ function KnownPerson({ user, stats }: { user: string; stats: VaultStats }): View
   const items = [...core.items, ...ofSessions].sort((one, other) =>
     other.date.localeCompare(one.date),
   )
-  return html`${sessionsNote(sessions.answer, user)}
-    <div class="halves">
+  return html`<div class="halves">
       ${section('Profile', queryView(profile, 'the profile', profileView))}
       ${section(
         'What was said, newest first',
@@ -297,5 +296,5 @@ function KnownPerson({ user, stats }: { user: string; stats: VaultStats }): View
         html`<a href=${userHref(user, 'sessions')}>Sessions</a>`,
       )}
     </div>
-    ${memoriesOverTime(stats, false)}`
+    ${sessionsNote(sessions.answer, user)} ${memoriesOverTime(stats, false)}`
 }

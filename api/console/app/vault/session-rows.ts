@@ -67,7 +67,7 @@ export const sumOf = (sessions: readonly ListedSession[]): number =>
 export const sessionsNote = (answer: SessionRows | undefined, user: string): View | null =>
   !answer || answer.memories === 0
     ? null
-    : html`<p class="notice">
+    : html`<p class="quiet">
         ${`${pluralize(answer.memories, 'memory lies', 'memories lie')} in `}
         <a href=${userHref(user, 'sessions')}>${pluralize(answer.sessions.length, 'session')}</a
         >${', each recalled in its own session alone. '}${sessionsSwitch()}

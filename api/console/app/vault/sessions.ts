@@ -9,15 +9,7 @@ import { agoView, avatar } from '#api/console/app/parts/chips.ts'
 import { confirmButton } from '#api/console/app/parts/dialogs.ts'
 import { lineForm, textField } from '#api/console/app/parts/fields.ts'
 import { page, section } from '#api/console/app/parts/frame.ts'
-import {
-  editableList,
-  emptyNote,
-  line,
-  listView,
-  queryView,
-  row,
-  rows,
-} from '#api/console/app/parts/notes.ts'
+import { editableList, line, listView, queryView, row, rows } from '#api/console/app/parts/notes.ts'
 import { useCall, usePagedList, usePages } from '#api/console/app/queries.ts'
 import { fromFound, type DisplayedMemory } from '#api/console/app/vault/displayed-memory.ts'
 import { exportFile } from '#api/console/app/vault/export.ts'
@@ -70,11 +62,11 @@ function AllSessions({ id, onOpen }: ListProps & { onOpen: (session: string) => 
       { ...list, items },
       {
         what: 'sessions',
-        empty: emptyNote(
-          id ? 'No session of this id here' : 'No session here',
-          html`A product names one when it stores: <code>X-Session-ID: chat-42</code>.${' '}
-            <a href="/guides/sessions">What a session hides</a>`,
-        ),
+        empty: html`<p class="quiet">
+          ${id ? 'No session of this id here.' : 'No session here.'} A product names one when it
+          stores: <code>X-Session-ID: chat-42</code>.${' '}
+          <a href="/guides/sessions">What a session hides</a>
+        </p>`,
         ordered: true,
         key: ({ session_id }) => session_id,
         main: ({ session_id, memories, first_at: from, last_at: to, stored_at }) =>
@@ -109,7 +101,7 @@ function UserSessions({ id }: ListProps): View | null {
     const byUser = [...Map.groupBy(used, ({ external_id }) => external_id!)]
     if (byUser.length === 0) return html``
     return section(
-      `Sessions of your users in ${usedDays} days, last used first`,
+      `Sessions that your users used in ${usedDays} days, last used first`,
       rows(byUser.map(([user, sessions]) => [user, row(userSessions(user, sessions))])),
       html`<a href=${hrefTo('people')}>Users</a>`,
     )
@@ -122,6 +114,7 @@ function userSessions(user: string, rows: readonly UsageRow[]): View {
   const ids = [...new Set(rows.map(({ session_id }) => session_id!))]
   const last = rows[0]!.day!
   const rest = ids.length - namedMax
+  const requests = rows.reduce((sum, row) => sum + row.requests, 0)
   return line(
     html`${avatar({ role: 'user', name: user })}
       <a class="row-title" href=${hrefTo(...path)}>${user}</a>
@@ -130,7 +123,9 @@ function userSessions(user: string, rows: readonly UsageRow[]): View {
         ${rest > 0 && html`<a href=${hrefTo(...path)}>and ${rest} more</a>`}
       </span>`,
     [
-      pluralize(ids.length, 'session'),
+      html`<span title="Calls name more sessions than those that something is stored in."
+        >${`${pluralize(ids.length, 'session')} used, ${pluralize(requests, 'request')}`}</span
+      >`,
       `last used ${last === isoDay(Date.now()) ? 'today' : formatUtcDay(last)}`,
     ],
     'line-session',

@@ -1,4 +1,3 @@
-import { hrefTo } from '#api/console/app/address.ts'
 import {
   formatCost,
   formatCount,
@@ -7,7 +6,7 @@ import {
   pluralize,
 } from '#api/console/app/format.ts'
 import { html, renderComponent, type View } from '#api/console/app/html.ts'
-import { buttonLink, copyButton } from '#api/console/app/parts/buttons.ts'
+import { copyButton } from '#api/console/app/parts/buttons.ts'
 import { chip } from '#api/console/app/parts/chips.ts'
 import { figure, page, section } from '#api/console/app/parts/frame.ts'
 import { emptyNote, queryView, row, rows } from '#api/console/app/parts/notes.ts'
@@ -27,7 +26,6 @@ export function TraceDetail({ trace }: { trace: string }): View {
   const { question } = query.answer ?? {}
   return page({
     title: question?.slice(0, titleMax) ?? 'Call',
-    actions: buttonLink('All calls', hrefTo('traces')),
     children: html`${queryView(query, 'the call', trace => traceView(trace, titleMax))}
       <p class="quiet chips">
         <span>Trace</span> <code>${trace}</code>

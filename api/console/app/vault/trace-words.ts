@@ -23,10 +23,13 @@ export const filterNames = words.filters
 export const statusChoices = words.outcomes
 const { abstentions, statuses } = words
 
+/** `429 from openai`: what a call that failed was answered, and by whom. */
+export const failureOf = (call: Pick<TraceSummary, 'error' | 'answer_status'>): string =>
+  `${call.answer_status ?? 'failed'} from ${call.error?.from ?? 'this service'}`
+
 /** What came of a call; one that failed, or went on without memory, is red. */
 export function statusChip({ status, abstained, error, answer_status: code }: TraceSummary): View {
-  if (error)
-    return chip(`${code ?? 'failed'} from ${error.from ?? 'this service'}`, 'bad', error.words)
+  if (error) return chip(failureOf({ error, answer_status: code }), 'bad', error.words)
   const [words, title] = statuses[status]
   const colour = status === 'degraded' ? 'bad' : 'plain'
   if (status !== 'none' || !abstained) return chip(words, colour, title)

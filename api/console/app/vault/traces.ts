@@ -114,12 +114,7 @@ function TraceList(): View {
             choices: [['', 'any'], ...Object.entries(wayNames)],
           }),
           textField({ label: 'Session', ...of('session'), maxlength: 256 }),
-          textField({
-            label: 'Model',
-            ...of('model'),
-            maxlength: 256,
-            placeholder: 'openai/gpt-5',
-          }),
+          textField({ ...words.fields.model, ...of('model') }),
           textField({ label: 'From', type: 'date', ...of('since') }),
           textField({ label: 'To', type: 'date', ...of('until') }),
           renderComponent(OpenById, {}),
@@ -198,10 +193,9 @@ export function summaryView(
   const { trace_id: id, created_at: at, way, model, user, session_id: session } = item
   const { question, answer, readable, error, latency } = item
   const about = [wayNames[way], model].filter(Boolean).join(', ')
-  const refusal = error?.words || undefined
-  const title = question ?? refusal ?? `${about}, ${givenWords(item)}`
-  const rest = question === null ? undefined : (refusal ?? answer)
-  return line(
+  const title = question ?? `${about}, ${givenWords(item)}`
+  const rest = question !== null && !error && answer
+  return html`${line(
     html`${
       readable
         ? html`<a
@@ -226,5 +220,6 @@ export function summaryView(
       clockView(at),
     ],
     'line-call',
-  )
+  )}
+  ${error?.words && html`<p class="fault-words">${error.words}</p>`}`
 }
