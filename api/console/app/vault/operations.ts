@@ -101,7 +101,7 @@ export function operationLine(work: Work, about: Children): View {
 }
 
 /** When an operation failed, and why. */
-export const failureView = (at: string | null, words: string): View =>
+const failureView = (at: string | null, words: string): View =>
   html`<p class="fault-words">${at !== null && html`${agoView(at)}: `}${words}</p>`
 
 /** The work that was accepted for a vault, for an owner of the account, with its progress and outcome. */
