@@ -349,12 +349,18 @@ export function findInGuides(query: string): string {
   return page(`${query}: guides`, body, undefined, query)
 }
 
+/** A word that begins alone; nothing of a name with signs in it. */
+const loneWord = /((?<![^\s(])[\p{L}\p{N}_]+)/u
+
 /** Some 200 characters of prose, in whole words, around the first of these words, which are bold. */
 function excerpt(prose: string, words: readonly string[]): Html {
-  const known = new RegExp(`(?<![^\\s(])((?:${words.join('|')})[\\p{L}\\p{N}]*)`, 'iu')
   const plain = prose.replaceAll(/\s+/g, ' ')
-  const at = plain.search(known)
+  const isAsked = (part: string, index: number): boolean =>
+    index % 2 === 1 && words.some(word => part.toLowerCase().startsWith(word))
+  const parts = plain.split(loneWord)
+  const first = parts.findIndex(isAsked)
+  const at = parts.slice(0, Math.max(first, 0)).join('').length
   const rest = plain.slice(at < 80 ? 0 : plain.indexOf(' ', at - 80) + 1)
   const cut = rest.length > 200 ? `${rest.slice(0, 200).replace(/\s\S*$/, '')} …` : rest
-  return html`${at < 80 ? '' : '… '}${cut.split(known).map((part, index) => (index % 2 === 1 ? html`<b>${part}</b>` : html`${part}`))}`
+  return html`${at < 80 ? '' : '… '}${cut.split(loneWord).map((part, index) => (isAsked(part, index) ? html`<b>${part}</b>` : html`${part}`))}`
 }

@@ -12,8 +12,8 @@ const ratioMax = 3
 /** Below this a cost is not told from noise. */
 const measurableMs = 8
 
-/** A text this long that costs less is not measured further: 250 ns a character, where linear work takes 20. */
-const screening = { length: 4 * 1024, ms: 1 }
+/** A text this long that costs less is not measured further: 120 ns a character, where linear work takes 20. */
+const screening = { length: 8 * 1024, ms: 1 }
 
 /** Texts with which work that doubles with each character can still be ended. */
 const shortLengths = [16, 20, 24]
