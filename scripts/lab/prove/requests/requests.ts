@@ -43,6 +43,7 @@ const mcpTools: ((input: RequestInput) => [name: string, args: object])[] = [
   () => ['stats', {}],
   input => ['store', { messages: [{ role: 'user', content: note(input) }] }],
   input => ['edit', { memory_id: input.id('memory', 'own'), text: note(input) }],
+  ({ id }) => ['feedback', { ids: [id('memory', 'own')], feedback: 'right' }],
   ({ id }) => ['delete', { ids: [id('memory', 'own')] }],
   () => ['consolidate_checkout', { tier: 1 }],
   ({ id }) => ['consolidate_commit', { batch_id: id('batch', 'own'), entries: [reflection] }],
