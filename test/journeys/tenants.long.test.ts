@@ -135,6 +135,8 @@ const blur = (text: string, named: readonly string[]): string =>
     .replaceAll(/just now|\d+ minutes? ago|\d{4}-\d\d-\d\d \d\d:\d\d/g, '(ago)')
     .replaceAll(/"(\w+_ms|\w+_at|\w+_bytes|score|timestamp|relevance)":[\d.]+/g, '"$1":(number)')
     .replaceAll(/"(recall|provider|total)":\d+/g, '"$1":(number)')
+    // "just now" in a block has fewer tokens than "1 minute ago".
+    .replaceAll(/("left_out_memories":\d+,"tokens":)\d+/g, '$1(number)')
     .replaceAll(/"(hash|created_at_us|next_cursor)":"[^"]+"/g, '"$1":(text)')
 
 /**
