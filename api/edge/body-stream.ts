@@ -59,7 +59,7 @@ export class BodyBytes {
     this.#recentBytes = 0
   }
 
-  /** Of 4 KiB or more on average, but for the last 256. */
+  /** The chunks: 4 KiB or more each on average, but for the last 256. */
   get parts(): readonly Uint8Array[] {
     return [...this.#parts, ...this.#recent]
   }
